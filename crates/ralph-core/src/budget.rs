@@ -1,0 +1,280 @@
+//! Budgets: what a run may spend, what it has spent, and which limit is used up.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::money::Usd;
+
+/// What a run may spend. `None` means that this budget is not set.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// How many iterations.
+    pub max_iterations: Option<u32>,
+    /// How long it may run, pauses not counted.
+    pub max_wall_time: Option<Duration>,
+    /// How much the model calls may cost.
+    pub max_cost: Option<Usd>,
+    /// How many tokens, input and output of all calls.
+    pub max_tokens: Option<u64>,
+}
+
+/// What a run has spent so far. It never decreases, whatever happens to the process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Iterations that were started.
+    pub iterations: u32,
+    /// Time it ran, pauses not counted.
+    pub wall_time: Duration,
+    /// Cost of all model calls, also of abandoned ones.
+    pub cost: Usd,
+    /// Tokens of all model calls.
+    pub tokens: u64,
+}
+
+/// One of the budgets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Budget {
+    /// `max_iterations`.
+    Iterations,
+    /// `max_wall_time_minutes`.
+    WallTime,
+    /// `max_cost_usd_estimate`.
+    Cost,
+    /// `max_tokens_total`.
+    Tokens,
+}
+
+impl Budget {
+    /// All budgets, in the order they are asked and shown.
+    pub const ALL: [Self; 4] = [Self::Iterations, Self::WallTime, Self::Cost, Self::Tokens];
+
+    /// Returns the front matter key that sets it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Iterations => "max_iterations",
+            Self::WallTime => "max_wall_time_minutes",
+            Self::Cost => "max_cost_usd_estimate",
+            Self::Tokens => "max_tokens_total",
+        }
+    }
+}
+
+impl fmt::Display for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Iterations => "iterations",
+            Self::WallTime => "wall time",
+            Self::Cost => "cost",
+            Self::Tokens => "tokens",
+        })
+    }
+}
+
+/// How much of one budget is used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Use {
+    /// Which budget.
+    pub budget: Budget,
+    /// The used part of it: 0 is none, 1 is all.
+    pub share: f64,
+    /// What is used, for people: `3`, `12m`, `$0.40`.
+    pub used: String,
+    /// The limit, for people.
+    pub limit: String,
+    /// What is left, for people.
+    pub left: String,
+}
+
+/// Returns the use of every budget that is set.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a share for people; the limits themselves are compared as integers"
+)]
+pub fn uses(limits: &Limits, spent: &Spent) -> Vec<Use> {
+    let mut uses = Vec::new();
+    if let Some(limit) = limits.max_iterations {
+        uses.push(Use {
+            budget: Budget::Iterations,
+            share: share(f64::from(spent.iterations), f64::from(limit)),
+            used: spent.iterations.to_string(),
+            limit: limit.to_string(),
+            left: limit.saturating_sub(spent.iterations).to_string(),
+        });
+    }
+    if let Some(limit) = limits.max_wall_time {
+        uses.push(Use {
+            budget: Budget::WallTime,
+            share: share(spent.wall_time.as_secs_f64(), limit.as_secs_f64()),
+            used: minutes(spent.wall_time),
+            limit: minutes(limit),
+            left: minutes(limit.saturating_sub(spent.wall_time)),
+        });
+    }
+    if let Some(limit) = limits.max_cost {
+        uses.push(Use {
+            budget: Budget::Cost,
+            share: share(spent.cost.dollars(), limit.dollars()),
+            used: spent.cost.to_string(),
+            limit: limit.to_string(),
+            left: Usd::from_nanos(limit.nanos().saturating_sub(spent.cost.nanos())).to_string(),
+        });
+    }
+    if let Some(limit) = limits.max_tokens {
+        uses.push(Use {
+            budget: Budget::Tokens,
+            share: share(spent.tokens as f64, limit as f64),
+            used: spent.tokens.to_string(),
+            limit: limit.to_string(),
+            left: limit.saturating_sub(spent.tokens).to_string(),
+        });
+    }
+    uses
+}
+
+fn share(used: f64, limit: f64) -> f64 {
+    if limit <= 0.0 { 1.0 } else { used / limit }
+}
+
+/// Prints a duration in whole minutes, or in seconds below one minute.
+pub fn minutes(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    if seconds < 60 {
+        format!("{seconds}s")
+    } else {
+        format!("{}m", seconds / 60)
+    }
+}
+
+/// Returns the first budget that is used up, if any. Asked before each iteration, model call and command.
+///
+/// Iterations count when they start, so the running one is inside its budget: the caller asks for
+/// `Iterations` only through [`may_start_iteration`].
+pub fn exhausted(limits: &Limits, spent: &Spent) -> Option<Budget> {
+    let over = |limit: Option<bool>| limit.unwrap_or(false);
+    if over(limits.max_wall_time.map(|limit| spent.wall_time >= limit)) {
+        Some(Budget::WallTime)
+    } else if over(limits.max_cost.map(|limit| spent.cost >= limit)) {
+        Some(Budget::Cost)
+    } else if over(limits.max_tokens.map(|limit| spent.tokens >= limit)) {
+        Some(Budget::Tokens)
+    } else {
+        None
+    }
+}
+
+/// Returns the budget that forbids another iteration, if any.
+pub fn may_start_iteration(limits: &Limits, spent: &Spent) -> Result<(), Budget> {
+    if limits
+        .max_iterations
+        .is_some_and(|limit| spent.iterations >= limit)
+    {
+        return Err(Budget::Iterations);
+    }
+    exhausted(limits, spent).map_or(Ok(()), Err)
+}
+
+/// The shares at which a warning is given, in percent.
+pub const WARN_AT: [u8; 2] = [80, 95];
+
+/// Returns the warnings that are due when spending goes from `before` to `after`: each budget's
+/// highest mark that was passed.
+pub fn warnings(limits: &Limits, before: &Spent, after: &Spent) -> Vec<(Budget, u8)> {
+    let earlier = uses(limits, before);
+    uses(limits, after)
+        .into_iter()
+        .filter_map(|now| {
+            let was = earlier.iter().find(|use_| use_.budget == now.budget)?.share;
+            let passed = |percent: &u8| {
+                let mark = f64::from(*percent) / 100.0;
+                was < mark && now.share >= mark
+            };
+            WARN_AT
+                .into_iter()
+                .rev()
+                .find(passed)
+                .map(|percent| (now.budget, percent))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits() -> Limits {
+        Limits {
+            max_iterations: Some(10),
+            max_wall_time: Some(Duration::from_mins(120)),
+            max_cost: Usd::from_dollars(10.0),
+            max_tokens: Some(1000),
+        }
+    }
+
+    #[test]
+    fn the_limit_itself_is_used_up() {
+        let mut spent = Spent::default();
+        assert_eq!(exhausted(&limits(), &spent), None);
+        spent.tokens = 999;
+        assert_eq!(exhausted(&limits(), &spent), None);
+        spent.tokens = 1000;
+        assert_eq!(exhausted(&limits(), &spent), Some(Budget::Tokens));
+        spent.cost = Usd::from_dollars(10.0).unwrap();
+        assert_eq!(exhausted(&limits(), &spent), Some(Budget::Cost));
+        spent.wall_time = Duration::from_mins(120);
+        assert_eq!(exhausted(&limits(), &spent), Some(Budget::WallTime));
+    }
+
+    #[test]
+    fn the_last_iteration_may_finish_but_none_follows() {
+        let spent = Spent {
+            iterations: 10,
+            ..Spent::default()
+        };
+        assert_eq!(exhausted(&limits(), &spent), None);
+        assert_eq!(
+            may_start_iteration(&limits(), &spent),
+            Err(Budget::Iterations)
+        );
+        let spent = Spent {
+            iterations: 9,
+            ..Spent::default()
+        };
+        assert_eq!(may_start_iteration(&limits(), &spent), Ok(()));
+    }
+
+    #[test]
+    fn each_mark_warns_once_and_a_jump_warns_with_the_highest() {
+        let at = |tokens| Spent {
+            tokens,
+            ..Spent::default()
+        };
+        assert_eq!(warnings(&limits(), &at(0), &at(799)), []);
+        assert_eq!(
+            warnings(&limits(), &at(799), &at(800)),
+            [(Budget::Tokens, 80)]
+        );
+        assert_eq!(warnings(&limits(), &at(800), &at(949)), []);
+        assert_eq!(
+            warnings(&limits(), &at(949), &at(950)),
+            [(Budget::Tokens, 95)]
+        );
+        assert_eq!(
+            warnings(&limits(), &at(0), &at(2000)),
+            [(Budget::Tokens, 95)]
+        );
+    }
+
+    #[test]
+    fn a_budget_that_is_not_set_never_stops_a_run() {
+        let spent = Spent {
+            iterations: 1_000,
+            tokens: u64::MAX,
+            ..Spent::default()
+        };
+        assert_eq!(may_start_iteration(&Limits::default(), &spent), Ok(()));
+        assert_eq!(uses(&Limits::default(), &spent), []);
+    }
+}

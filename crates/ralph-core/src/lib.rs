@@ -1,0 +1,34 @@
+//! What a run is: types, rules and ports.
+//!
+//! This crate is pure. It reads no file, no clock, no environment and starts nothing; everything it
+//! needs is passed in, so the same input always gives the same answer. The map:
+//!
+//! - [`task`] parses `ralph_task.md`, [`lint`] judges it, [`plan`] is what a run will do.
+//! - [`action`] turns a model's reply into checked actions, [`patch`] applies a model's diff to a text.
+//! - [`prompt`] builds the one prompt of an iteration from a snapshot of files and git.
+//! - [`budget`], [`money`] and [`price`] say what may be spent and what was.
+//! - [`run`] holds the statuses, the commands and the table of which is allowed when.
+//! - [`event`] is the journal's one versioned enum, [`state`] folds it into where a run stands.
+//! - [`verdict`] decides whether a run is green, [`surface`] which changes touch its verification.
+//! - [`secret`] keeps secrets out of sight, in types and in streams.
+//! - [`ports`] are the traits that the outside implements.
+
+pub mod action;
+pub mod budget;
+pub mod event;
+pub mod id;
+pub mod lint;
+pub mod money;
+pub mod patch;
+pub mod path;
+pub mod plan;
+pub mod ports;
+pub mod price;
+pub mod prompt;
+pub mod run;
+pub mod secret;
+pub mod state;
+pub mod surface;
+pub mod task;
+pub mod templates;
+pub mod verdict;

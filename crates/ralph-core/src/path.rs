@@ -1,0 +1,179 @@
+//! Paths inside a sandbox. A string from a model becomes one of these or is refused; what follows
+//! symbolic links is the sandbox's own business.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The longest path that is accepted, in bytes.
+pub const MAX_PATH_BYTES: usize = 1024;
+
+/// A path relative to the repository, with `/` between its parts and nothing that leads outside.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct WorkspacePath(String);
+
+/// Why a text is no path inside the repository.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// Nothing, or only dots and slashes.
+    #[error("the path is empty")]
+    Empty,
+    /// Starts with `/`, `\` or a drive letter.
+    #[error("path `{0}` is absolute; paths are relative to the repository")]
+    Absolute(String),
+    /// Has a `..` part.
+    #[error("path `{0}` leads outside the repository")]
+    Escapes(String),
+    /// Has a NUL or another control character.
+    #[error("the path contains the control character {0:?}")]
+    Control(char),
+    /// Uses `\` as a separator.
+    #[error("path `{0}` contains a backslash; separate with `/`")]
+    Backslash(String),
+    /// Longer than [`MAX_PATH_BYTES`].
+    #[error("the path has {0} bytes, at most {MAX_PATH_BYTES} are allowed")]
+    TooLong(usize),
+}
+
+impl WorkspacePath {
+    /// Parses a path as a model or a person writes it; `./` parts and doubled slashes are dropped.
+    pub fn parse(text: &str) -> Result<Self, PathError> {
+        if text.len() > MAX_PATH_BYTES {
+            return Err(PathError::TooLong(text.len()));
+        }
+        if let Some(control) = text.chars().find(|c| c.is_control()) {
+            return Err(PathError::Control(control));
+        }
+        let drive =
+            text.as_bytes().get(1) == Some(&b':') && text.as_bytes()[0].is_ascii_alphabetic();
+        if text.starts_with(['/', '\\']) || drive {
+            return Err(PathError::Absolute(text.to_owned()));
+        }
+        if text.contains('\\') {
+            return Err(PathError::Backslash(text.to_owned()));
+        }
+        let parts: Vec<&str> = text
+            .split('/')
+            .filter(|part| !part.is_empty() && *part != ".")
+            .collect();
+        if parts.contains(&"..") {
+            return Err(PathError::Escapes(text.to_owned()));
+        }
+        if parts.is_empty() {
+            return Err(PathError::Empty);
+        }
+        Ok(Self(parts.join("/")))
+    }
+
+    /// Returns the path as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the parts between the slashes.
+    pub fn parts(&self) -> impl Iterator<Item = &str> {
+        self.0.split('/')
+    }
+}
+
+impl fmt::Display for WorkspacePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for WorkspacePath {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+/// A path relative to a sandbox's root. The root holds the repository and a scratch directory that
+/// is no part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SandboxPath(String);
+
+impl SandboxPath {
+    /// The directory of the repository.
+    pub const REPO: &'static str = "repo";
+    /// The directory for bundles and other things in transit.
+    pub const SCRATCH: &'static str = "scratch";
+
+    /// Returns the repository's directory.
+    pub fn repo() -> Self {
+        Self(Self::REPO.into())
+    }
+
+    /// Returns a path in the repository.
+    pub fn in_repo(path: &WorkspacePath) -> Self {
+        Self(format!("{}/{path}", Self::REPO))
+    }
+
+    /// Returns the scratch directory.
+    pub fn scratch() -> Self {
+        Self(Self::SCRATCH.into())
+    }
+
+    /// Returns a path in the scratch directory.
+    pub fn in_scratch(path: &WorkspacePath) -> Self {
+        Self(format!("{}/{path}", Self::SCRATCH))
+    }
+
+    /// Returns the path as text, relative to the sandbox's root.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SandboxPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn harmless_spellings_are_one_path() {
+        for text in [
+            "src/a.rs",
+            "./src/a.rs",
+            "src//a.rs",
+            "src/./a.rs",
+            "src/a.rs/",
+        ] {
+            assert_eq!(WorkspacePath::parse(text).unwrap().as_str(), "src/a.rs");
+        }
+        assert_eq!(
+            WorkspacePath::parse("a..b/..c").unwrap().as_str(),
+            "a..b/..c"
+        );
+    }
+
+    #[test]
+    fn what_leads_outside_is_refused() {
+        let long = "x/".repeat(2500);
+        for text in [
+            "../x",
+            "/etc/x",
+            "a/../../x",
+            "a/..",
+            "C:\\x",
+            "C:/x",
+            "\\\\host\\x",
+            "a\\b",
+            "",
+            ".",
+            "./",
+            "a\0b",
+            "a\nb",
+            &long,
+        ] {
+            assert!(WorkspacePath::parse(text).is_err(), "{text:?} was accepted");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The model port: one prompt in, one reply out. A call has no memory of earlier ones.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+/// What a model is asked.
+#[derive(Debug, Clone)]
+pub struct ModelRequest {
+    /// The instructions that are the same for every iteration.
+    pub system: String,
+    /// Everything else, in its fixed order.
+    pub user: String,
+}
+
+impl ModelRequest {
+    /// Returns the whole prompt as it is stored and matched against.
+    pub fn text(&self) -> String {
+        format!("{}\n\n{}", self.system, self.user)
+    }
+}
+
+/// What a model answered.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// The answer, byte for byte.
+    pub text: String,
+    /// What the provider says was used.
+    pub usage: Usage,
+    /// Why the model stopped writing.
+    pub finish: Finish,
+    /// Where a recorded reply came from, for models that answer from a file (`line 3`).
+    pub source: Option<String>,
+}
+
+/// Why a model stopped writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// It was done.
+    Complete,
+    /// It ran into the output limit: the reply is cut off.
+    Length,
+}
+
+/// Tokens of one call or of many.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens of the prompt, including those read from or written to a cache.
+    #[serde(default)]
+    pub input_tokens: u64,
+    /// Tokens of the answer.
+    #[serde(default)]
+    pub output_tokens: u64,
+    /// Part of the input that was read from a cache.
+    #[serde(default)]
+    pub cache_read_tokens: u64,
+    /// Part of the input that was written to a cache.
+    #[serde(default)]
+    pub cache_write_tokens: u64,
+}
+
+impl Usage {
+    /// Returns input and output together.
+    pub fn total(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    /// Adds another call's tokens.
+    pub fn add(&mut self, other: Usage) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cache_read_tokens = self
+            .cache_read_tokens
+            .saturating_add(other.cache_read_tokens);
+        self.cache_write_tokens = self
+            .cache_write_tokens
+            .saturating_add(other.cache_write_tokens);
+    }
+}
+
+/// Why there is no reply.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The provider is busy or broken for the moment: waiting helps.
+    #[error(
+        "model `{model}` is not available at the moment: status {status}{}",
+        detail(message)
+    )]
+    Transient {
+        /// The model that was asked.
+        model: String,
+        /// The HTTP status, or 0 when no answer came at all.
+        status: u16,
+        /// How long the provider asked to wait.
+        retry_after: Option<Duration>,
+        /// The provider's words.
+        message: String,
+    },
+    /// The provider refused the credential.
+    #[error("model `{model}` refused the credential: status {status}")]
+    Unauthorized {
+        /// The model that was asked.
+        model: String,
+        /// The HTTP status.
+        status: u16,
+    },
+    /// Asking again would give the same answer.
+    #[error("model `{model}` cannot answer: {message}")]
+    Broken {
+        /// The model that was asked.
+        model: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+fn detail(message: &str) -> String {
+    if message.is_empty() {
+        String::new()
+    } else {
+        format!(", {message}")
+    }
+}
+
+/// Something that answers prompts.
+#[async_trait]
+pub trait Model: Send + Sync {
+    /// Returns the name that prices and records go by, such as `zai/glm-4.7` or `scripted:demo.jsonl`.
+    fn name(&self) -> &str;
+    /// Asks once. Every retry is a new call, so that every call is counted by the caller.
+    async fn ask(&self, request: &ModelRequest) -> Result<Reply, ModelError>;
+}

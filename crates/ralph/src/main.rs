@@ -1,0 +1,2 @@
+//! The program `ralph`.
+fn main() {}
