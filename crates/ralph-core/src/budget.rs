@@ -207,7 +207,7 @@ mod tests {
     fn limits() -> Limits {
         Limits {
             max_iterations: Some(10),
-            max_wall_time: Some(Duration::from_mins(120)),
+            max_wall_time: Some(Duration::from_hours(2)),
             max_cost: Usd::from_dollars(10.0),
             max_tokens: Some(1000),
         }
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(exhausted(&limits(), &spent), Some(Budget::Tokens));
         spent.cost = Usd::from_dollars(10.0).unwrap();
         assert_eq!(exhausted(&limits(), &spent), Some(Budget::Cost));
-        spent.wall_time = Duration::from_mins(120);
+        spent.wall_time = Duration::from_hours(2);
         assert_eq!(exhausted(&limits(), &spent), Some(Budget::WallTime));
     }
 

@@ -1,1 +1,343 @@
-//! To be filled.
+//! The events of a run: one versioned enum that is the disk format and the wire format.
+//!
+//! An event is appended to the journal and synced before anybody sees it. Effects are told twice:
+//! the intent before, the outcome after; what lies between them after a crash is settled by looking
+//! at the world. The format evolves by adding.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::Budget;
+use crate::id::{CommitId, Digest};
+use crate::money::Usd;
+use crate::plan::RunPlan;
+use crate::ports::{Ended, PullRequest, SandboxId, Usage};
+use crate::run::{Command, RunStatus};
+use crate::verdict::{CheckResult, TestCount};
+
+/// The version of the record format.
+pub const VERSION: u32 = 1;
+
+/// One line of a journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The format's version.
+    pub v: u32,
+    /// Its number; the first is 1.
+    pub seq: u64,
+    /// The SHA-256 of the line before it, without its newline; of nothing for the first.
+    pub prev: Digest,
+    /// When it was written.
+    pub at: jiff::Timestamp,
+    /// How long the run had been active by then, pauses not counted.
+    pub active_ms: u64,
+    /// Which opening of the run wrote it; see [`Event::RunOpened`].
+    pub epoch: u32,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What a sandbox is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// The model's commands run there.
+    Work,
+    /// A commit is verified there.
+    CleanRoom,
+}
+
+/// How an action ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub enum ActionResult {
+    /// It did what it should.
+    Done {
+        /// What exactly, in a few words.
+        detail: String,
+    },
+    /// A command ran to its end, good or bad.
+    Ran {
+        /// How it ended.
+        ended: Ended,
+        /// Bytes on standard output, kept or not.
+        stdout_bytes: u64,
+        /// Bytes on standard error, kept or not.
+        stderr_bytes: u64,
+    },
+    /// It could not be done; nothing was changed.
+    Failed {
+        /// Why not.
+        why: String,
+    },
+    /// It is not allowed; nothing was changed.
+    Refused {
+        /// The rule it breaks.
+        why: String,
+    },
+    /// It was not tried.
+    Skipped {
+        /// Why not.
+        why: String,
+    },
+    /// The program died while it ran; what it did until then is unknown.
+    Interrupted,
+}
+
+impl ActionResult {
+    /// Tells whether the actions after it may still be performed.
+    pub fn is_success(&self) -> bool {
+        match self {
+            Self::Done { .. } => true,
+            Self::Ran { ended, .. } => ended.is_success(),
+            Self::Failed { .. }
+            | Self::Refused { .. }
+            | Self::Skipped { .. }
+            | Self::Interrupted => false,
+        }
+    }
+}
+
+/// How an iteration ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum IterationOutcome {
+    /// All actions were performed.
+    Completed,
+    /// An action failed or was refused, the rest was not tried.
+    ActionFailed {
+        /// Which one.
+        index: usize,
+    },
+    /// The model's reply could not be used.
+    Unreadable,
+    /// The model or a person wanted a fresh start.
+    Rotated,
+    /// The model asked for a person.
+    Paused,
+    /// The model said it is done; whether that was true is told by the verification.
+    StopRequested,
+    /// The model gave up.
+    GaveUp,
+    /// A budget was used up on the way.
+    OutOfBudget,
+}
+
+/// What changed in the repository during an iteration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiffSize {
+    /// Files touched.
+    pub files: u64,
+    /// Lines added.
+    pub added: u64,
+    /// Lines removed.
+    pub removed: u64,
+}
+
+/// The figures of one iteration; also `metrics.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Its number.
+    pub iteration: u32,
+    /// From start to end.
+    pub duration_ms: u64,
+    /// Waiting for the model.
+    pub model_ms: u64,
+    /// Running commands: the model's, verify commands and tests.
+    pub command_ms: u64,
+    /// Model calls, all attempts.
+    pub model_calls: u32,
+    /// Tokens of all attempts.
+    pub usage: Usage,
+    /// Cost of all attempts.
+    pub cost_usd: Usd,
+    /// Whether the reply had to be repaired before it could be read.
+    pub repaired: bool,
+    /// Actions in the reply.
+    pub actions: usize,
+    /// Of these, performed with success.
+    pub actions_ok: usize,
+    /// Size of the prompt.
+    pub prompt_bytes: usize,
+    /// What changed.
+    pub diff: DiffSize,
+    /// Exit code of the last run of the test command, if it ran.
+    pub test_exit_code: Option<i32>,
+    /// Its tests, if they could be counted.
+    pub tests: Option<TestCount>,
+    /// Boxes that were ticked at the end.
+    pub boxes_ticked: usize,
+    /// All boxes.
+    pub boxes_total: usize,
+    /// How much it looks like going in circles, if that was measured.
+    pub loop_score: Option<f64>,
+    /// The branch's commit at the end.
+    pub head: CommitId,
+}
+
+/// Everything that can happen to a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "the fields of an event are named for what they hold"
+)]
+pub enum Event {
+    /// The run exists. Always the first event.
+    RunCreated { plan: Box<RunPlan> },
+    /// A process took the run. Each opening has a higher epoch.
+    RunOpened { epoch: u32, pid: u32 },
+    /// The run stands somewhere else now.
+    StatusChanged {
+        #[serde(flatten)]
+        status: RunStatus,
+    },
+    /// A person's command was taken or refused.
+    CommandReceived {
+        id: String,
+        command: Command,
+        refused: Option<String>,
+    },
+    /// A person changed the task file and the change holds from the next iteration on.
+    ContractChanged {
+        contract: Digest,
+        changes: Vec<String>,
+    },
+    /// A person changed the task file, but it cannot be used; the old one stays in force.
+    ContractRejected { why: String },
+
+    /// A sandbox was made.
+    SandboxCreated {
+        sandbox: SandboxId,
+        purpose: Purpose,
+    },
+    /// A sandbox was removed.
+    SandboxRemoved { sandbox: SandboxId },
+    /// The repository stands in the sandbox, on its branch.
+    WorkspaceReady { branch: String, head: CommitId },
+
+    /// An iteration begins.
+    IterationStarted { iteration: u32, head: CommitId },
+    /// Intent: the model is about to be asked.
+    ModelAsked {
+        iteration: u32,
+        attempt: u32,
+        prompt: Digest,
+        prompt_bytes: usize,
+    },
+    /// The model answered and the answer is on disk.
+    ModelReplied {
+        iteration: u32,
+        attempt: u32,
+        response: Digest,
+        usage: Usage,
+        cost_usd: Usd,
+        duration_ms: u64,
+        /// The place in a script the reply came from.
+        source: Option<String>,
+    },
+    /// The model did not answer.
+    ModelFailed {
+        iteration: u32,
+        attempt: u32,
+        error: String,
+        retry_in_ms: Option<u64>,
+    },
+    /// The answer breaks the contract; nothing of it was performed.
+    ReplyRejected {
+        iteration: u32,
+        attempt: u32,
+        errors: String,
+    },
+    /// The answer was understood.
+    ReplyAccepted {
+        iteration: u32,
+        summary: String,
+        actions: usize,
+        repaired: bool,
+    },
+    /// Intent: an action is about to be performed. `after` is the digest a file will have.
+    ActionStarted {
+        iteration: u32,
+        index: usize,
+        action: String,
+        label: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<Digest>,
+    },
+    /// An action has ended.
+    ActionFinished {
+        iteration: u32,
+        index: usize,
+        action: String,
+        label: String,
+        #[serde(flatten)]
+        result: ActionResult,
+        duration_ms: u64,
+        /// The last lines of output, for people.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        tail: String,
+    },
+    /// The model claimed a box; the runner looked.
+    ClaimChecked {
+        iteration: u32,
+        checkbox: String,
+        verified: bool,
+        why: String,
+        checks: Vec<CheckResult>,
+    },
+    /// The set of ticked boxes changed.
+    BoxesTicked { ticked: Vec<String> },
+    /// The runner ran the test command in the workspace.
+    TestsRun { iteration: u32, check: CheckResult },
+    /// Something in the sandbox was not as the runner left it, and was put back.
+    Tamper {
+        iteration: u32,
+        path: String,
+        finding: String,
+    },
+    /// A budget is nearly used up.
+    BudgetWarning { budget: Budget, percent: u8 },
+
+    /// The sandbox's commits are in the host's repository.
+    CommitsImported { head: CommitId, commits: u64 },
+    /// The sandbox's commits were not taken.
+    ImportRefused { why: String },
+    /// Intent: a commit is about to be pushed.
+    PushStarted { branch: String, head: CommitId },
+    /// The source host's branch stands at this commit.
+    Pushed { branch: String, head: CommitId },
+    /// The pull request exists and says what it should.
+    PullRequestUpdated { pull: PullRequest, opened: bool },
+    /// The run's files are in the side ref.
+    StateSaved { reference: String, commit: CommitId },
+
+    /// Intent: a commit is about to be verified in a clean room.
+    VerifyStarted { head: CommitId },
+    /// The clean room has spoken.
+    VerifyFinished {
+        head: CommitId,
+        contract: Digest,
+        green: bool,
+        checks: Vec<CheckResult>,
+        reasons: Vec<String>,
+    },
+    /// The model's wish to end with success was not granted.
+    SuccessRefused {
+        iteration: u32,
+        reasons: Vec<String>,
+    },
+
+    /// An iteration has ended; its files are on disk with these digests.
+    IterationFinished {
+        iteration: u32,
+        summary: String,
+        #[serde(flatten)]
+        outcome: IterationOutcome,
+        metrics: Metrics,
+        files: BTreeMap<String, Digest>,
+    },
+    /// Something a person should know.
+    Notice { message: String },
+}

@@ -1,1 +1,69 @@
-//! To be filled.
+//! What a run will do, complete before the first sandbox exists. `ralph run --dry-run` prints it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::Limits;
+use crate::id::{CommitId, Digest, RunId, TaskId};
+use crate::ports::Isolation;
+
+/// Who does the work in an iteration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// The model answers with actions and ralph performs them.
+    #[default]
+    Actions,
+    /// A coding agent's program works inside the sandbox.
+    Agent,
+}
+
+/// Whether a finished run delivers a pull request or only its branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivery {
+    /// A branch and a pull request.
+    PullRequest,
+    /// Only a branch.
+    Branch,
+}
+
+/// The plan of one run. It is the first record of the journal and never changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunPlan {
+    /// The run.
+    pub run: RunId,
+    /// The task it works on.
+    pub task_id: TaskId,
+    /// The task's title.
+    pub title: String,
+    /// The task file on the host.
+    pub task_file: String,
+    /// The task file's digest with all boxes open: front matter, body and verify commands.
+    pub contract: Digest,
+    /// The repository, as git reaches it from the host.
+    pub repo: String,
+    /// The branch the work starts from and goes back to.
+    pub base_branch: String,
+    /// The commit the work starts from.
+    pub base: CommitId,
+    /// The branch that is delivered.
+    pub branch: String,
+    /// Who does the work.
+    pub engine: Engine,
+    /// The sandbox provider.
+    pub sandbox: String,
+    /// How well that provider isolates.
+    pub isolation: Isolation,
+    /// The model, such as `scripted:/path/replies.jsonl`.
+    pub model: String,
+    /// The source host.
+    pub scm: String,
+    /// What is delivered.
+    pub delivery: Delivery,
+    /// What it may spend.
+    pub limits: Limits,
+    /// The command that must be green.
+    pub test_command: String,
+    /// How many checkboxes there are.
+    pub checkboxes: usize,
+}

@@ -298,7 +298,7 @@ mod tests {
         }
         snapbox::assert_data_eq!(
             table,
-            snapbox::str![[r#"
+            snapbox::str![[r"
 created: pause stop
 preparing: pause stop
 running: pause rotate stop
@@ -309,7 +309,7 @@ failed:
 stopped: 
 sandbox_lost: resume stop
 
-"#]]
+"]]
         );
     }
 
