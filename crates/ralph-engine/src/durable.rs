@@ -1,0 +1,225 @@
+//! Writing files so that a crash at any moment leaves either the old content or the new.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// A file operation of the state directory that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {doing} `{}`: {source}", path.display())]
+pub struct StoreError {
+    /// What was being done, as a verb.
+    pub doing: &'static str,
+    /// To which file.
+    pub path: PathBuf,
+    /// Why it failed.
+    pub source: io::Error,
+}
+
+impl StoreError {
+    /// Returns a closure for `map_err` that says what was being done to which file.
+    pub fn when(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self {
+            doing,
+            path,
+            source,
+        }
+    }
+
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> &'static str {
+        use io::ErrorKind as K;
+        let kind = self.source.kind();
+        if matches!(kind, K::StorageFull | K::QuotaExceeded) {
+            "free some space and run `ralph resume`; nothing that was recorded is lost"
+        } else if matches!(kind, K::PermissionDenied | K::ReadOnlyFilesystem) {
+            "make the directory writable for you, or set RALPH_HOME to one that is"
+        } else {
+            "look at the path, then try again"
+        }
+    }
+}
+
+/// Makes a directory and its parents, readable for the user alone.
+pub fn make_dir(path: &Path) -> Result<(), StoreError> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(StoreError::when("create", path))
+}
+
+/// Writes a file that is on disk, whole, when this returns.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let temporary = temporary_name(path);
+    let file = write_unsynced(&temporary, bytes)?;
+    file.sync_all()
+        .map_err(StoreError::when("sync", &temporary))?;
+    rename(&temporary, path)
+}
+
+/// Renames a file or directory in its directory, and syncs the directory.
+pub fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
+    fs::rename(from, to).map_err(StoreError::when("rename", from))?;
+    to.parent().map_or(Ok(()), sync_dir)
+}
+
+/// Syncs a directory, so that renames and new names in it last.
+pub fn sync_dir(path: &Path) -> Result<(), StoreError> {
+    File::open(path)
+        .and_then(|dir| dir.sync_all())
+        .map_err(StoreError::when("sync", path))
+}
+
+/// Writes a file without waiting for the disk; it survives the program, not the machine.
+pub fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<File, StoreError> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(StoreError::when("create", path))?;
+    file.write_all(bytes)
+        .map_err(StoreError::when("write", path))?;
+    Ok(file)
+}
+
+/// Whether an append must be on disk before it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sync {
+    /// It must.
+    Now,
+    /// A later sync covers it.
+    Later,
+}
+
+/// A file that only grows.
+#[derive(Debug)]
+pub struct AppendLog {
+    path: PathBuf,
+    file: File,
+    length: u64,
+}
+
+impl AppendLog {
+    /// Opens a log, making it if it does not exist.
+    pub fn open(path: PathBuf) -> Result<Self, StoreError> {
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(StoreError::when("open", &path))?;
+        let length = file
+            .metadata()
+            .map_err(StoreError::when("look at", &path))?
+            .len();
+        Ok(Self { path, file, length })
+    }
+
+    /// Puts bytes at the end with one write. After a failure the file ends where it did before.
+    pub fn append(&mut self, bytes: &[u8], sync: Sync) -> Result<(), StoreError> {
+        let written = self.file.write_all(bytes);
+        let synced = written.and_then(|()| match sync {
+            Sync::Now => self.file.sync_data(),
+            Sync::Later => Ok(()),
+        });
+        if let Err(source) = synced {
+            // A half-written record would damage the next one; cutting it off is the repair.
+            self.file
+                .set_len(self.length)
+                .map_err(StoreError::when("repair", &self.path))?;
+            return Err(StoreError {
+                doing: "append to",
+                path: self.path.clone(),
+                source,
+            });
+        }
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Returns the number of bytes in it.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Returns where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Returns the last bytes of a file, from the start of a line on; the cost does not depend on its size.
+pub fn tail(path: &Path, max_bytes: u64) -> Result<String, StoreError> {
+    use std::io::{Read as _, Seek as _, SeekFrom};
+    let read = || -> io::Result<String> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        let from = length.saturating_sub(max_bytes);
+        file.seek(SeekFrom::Start(from))?;
+        let mut bytes = Vec::new();
+        file.take(max_bytes).read_to_end(&mut bytes)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let whole_lines = if from == 0 {
+            0
+        } else {
+            text.find('\n').map_or(0, |end| end + 1)
+        };
+        Ok(text[whole_lines..].to_owned())
+    };
+    match read() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        other => other.map_err(StoreError::when("read", path)),
+    }
+}
+
+fn temporary_name(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.tmp"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_replaces_the_whole_file_and_leaves_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        write(&path, b"a much longer first version").unwrap();
+        write(&path, b"second").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_tail_starts_at_a_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        assert_eq!(tail(&path, 10).unwrap(), "");
+        let mut log = AppendLog::open(path.clone()).unwrap();
+        log.append(b"one\ntwo\nthree\n", Sync::Now).unwrap();
+        assert_eq!(tail(&path, 100).unwrap(), "one\ntwo\nthree\n");
+        assert_eq!(tail(&path, 8).unwrap(), "three\n");
+        assert_eq!(log.length(), 14);
+    }
+
+    #[test]
+    fn an_error_names_the_file_and_the_way_out() {
+        let error = write(Path::new("/proc/nothing/x"), b"").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot create `/proc/nothing/.x.tmp`: No such file or directory (os error 2)"
+        );
+        let full = StoreError {
+            doing: "write",
+            path: "/x".into(),
+            source: io::ErrorKind::StorageFull.into(),
+        };
+        assert!(full.hint().contains("free some space"));
+    }
+}

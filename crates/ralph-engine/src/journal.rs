@@ -1,0 +1,370 @@
+//! The journal: a run's events, numbered, chained by hash, synced before anybody sees them.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ralph_core::event::{Event, Record, VERSION};
+use ralph_core::id::Digest;
+use ralph_core::plan::RunPlan;
+use ralph_core::ports::Clock;
+use ralph_core::run::RunStatus;
+use ralph_core::secret::Redactor;
+use ralph_core::state::RunState;
+use tokio::sync::watch;
+
+use crate::durable::{self, AppendLog, StoreError, Sync};
+use crate::store::{RunDir, RunLock};
+
+/// Why a journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// A file operation failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It does not begin with a run's creation.
+    #[error("journal `{}` has no run in it", path.display())]
+    Empty {
+        /// The journal.
+        path: PathBuf,
+    },
+    /// A record is not what was written.
+    #[error("journal `{}` is damaged at line {line}: {why}", path.display())]
+    Damaged {
+        /// The journal.
+        path: PathBuf,
+        /// Which line.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Another process has the run.
+    #[error("run `{run}` is being worked on by another process{}", pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
+    Held {
+        /// The run.
+        run: String,
+        /// That process, if it is known.
+        pid: Option<u32>,
+    },
+}
+
+/// A run's journal, open for writing. Holding one is holding the run.
+pub struct Journal {
+    log: AppendLog,
+    last: Digest,
+    state: RunState,
+    active: ActiveTime,
+    clock: Arc<dyn Clock>,
+    redactor: Redactor,
+    latest: watch::Sender<u64>,
+    _lock: RunLock,
+}
+
+/// Counts the time a run is active; it stands still during pauses.
+#[derive(Debug)]
+struct ActiveTime {
+    before: Duration,
+    since: Option<Duration>,
+}
+
+impl ActiveTime {
+    fn at(&self, now: Duration) -> Duration {
+        self.before
+            + self
+                .since
+                .map_or(Duration::ZERO, |since| now.saturating_sub(since))
+    }
+
+    fn follow(&mut self, status: &RunStatus, now: Duration) {
+        match (status.is_active(), self.since) {
+            (true, None) => self.since = Some(now),
+            (false, Some(_)) => {
+                self.before = self.at(now);
+                self.since = None;
+            }
+            (true, Some(_)) | (false, None) => {}
+        }
+    }
+}
+
+impl Journal {
+    /// Begins the journal of a new run.
+    pub fn create(
+        dir: &RunDir,
+        plan: RunPlan,
+        clock: Arc<dyn Clock>,
+        redactor: Redactor,
+    ) -> Result<Self, JournalError> {
+        dir.create()?;
+        let lock = dir.lock()?.ok_or_else(|| JournalError::Held {
+            run: plan.run.to_string(),
+            pid: None,
+        })?;
+        let record = Record {
+            v: VERSION,
+            seq: 1,
+            prev: Digest::of(b""),
+            at: clock.now(),
+            active_ms: 0,
+            epoch: 0,
+            event: Event::RunCreated {
+                plan: Box::new(plan),
+            },
+        };
+        let line = redactor.redact(&encode(&record)).into_owned();
+        // The first record appears whole or not at all: a run without one does not exist.
+        durable::write(&dir.journal(), line.as_bytes())?;
+        let state = RunState::begin(&record).ok_or_else(|| JournalError::Empty {
+            path: dir.journal(),
+        })?;
+        Self::with(
+            dir,
+            state,
+            Digest::of(line.trim_end().as_bytes()),
+            clock,
+            redactor,
+            lock,
+        )
+    }
+
+    /// Takes over an existing journal, putting a torn last record aside.
+    pub fn open(
+        dir: &RunDir,
+        clock: Arc<dyn Clock>,
+        redactor: Redactor,
+    ) -> Result<Self, JournalError> {
+        let name = dir
+            .root()
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let Some(lock) = dir.lock()? else {
+            let pid = dir.state().ok().and_then(|state| state.pid);
+            return Err(JournalError::Held { run: name, pid });
+        };
+        repair_tail(dir)?;
+        let (records, last) = read_chain(&dir.journal())?;
+        let state = RunState::fold(&records).ok_or_else(|| JournalError::Empty {
+            path: dir.journal(),
+        })?;
+        Self::with(dir, state, last, clock, redactor, lock)
+    }
+
+    fn with(
+        dir: &RunDir,
+        state: RunState,
+        last: Digest,
+        clock: Arc<dyn Clock>,
+        redactor: Redactor,
+        lock: RunLock,
+    ) -> Result<Self, JournalError> {
+        let log = AppendLog::open(dir.journal())?;
+        let mut active = ActiveTime {
+            before: state.active,
+            since: None,
+        };
+        active.follow(&state.status, clock.monotonic());
+        let latest = watch::Sender::new(state.seq);
+        Ok(Self {
+            log,
+            last,
+            state,
+            active,
+            clock,
+            redactor,
+            latest,
+            _lock: lock,
+        })
+    }
+
+    /// Writes one event, synced.
+    pub fn append(&mut self, event: Event) -> Result<u64, StoreError> {
+        self.append_all([event])
+    }
+
+    /// Writes several events with one sync. Returns the number of the last.
+    pub fn append_all(
+        &mut self,
+        events: impl IntoIterator<Item = Event>,
+    ) -> Result<u64, StoreError> {
+        let mut text = String::new();
+        let mut records = Vec::new();
+        let mut last = self.last.clone();
+        let now = self.clock.monotonic();
+        for (offset, event) in events.into_iter().enumerate() {
+            if let Event::StatusChanged { status } = &event {
+                self.active.follow(status, now);
+            }
+            let epoch = if let Event::RunOpened { epoch, .. } = &event {
+                *epoch
+            } else {
+                self.state.epoch
+            };
+            let record = Record {
+                v: VERSION,
+                seq: self.state.seq + 1 + offset as u64,
+                prev: last,
+                at: self.clock.now(),
+                active_ms: millis(self.active.at(now)),
+                epoch,
+                event,
+            };
+            let encoded = encode(&record);
+            let line = self.redactor.redact(&encoded);
+            last = Digest::of(line.trim_end().as_bytes());
+            text.push_str(&line);
+            records.push(record);
+        }
+        self.log.append(text.as_bytes(), Sync::Now)?;
+        self.last = last;
+        for record in &records {
+            self.state.apply(record);
+        }
+        self.latest.send_replace(self.state.seq);
+        Ok(self.state.seq)
+    }
+
+    /// Returns where the run stands.
+    pub fn state(&self) -> &RunState {
+        &self.state
+    }
+
+    /// Returns how long the run has been active until now.
+    pub fn active(&self) -> Duration {
+        self.active.at(self.clock.monotonic())
+    }
+
+    /// Returns a receiver of the newest record's number; readers then read the file.
+    pub fn latest(&self) -> watch::Receiver<u64> {
+        self.latest.subscribe()
+    }
+
+    /// Returns the redactor that everything written goes through.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// Returns the clock.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+}
+
+fn encode(record: &Record) -> String {
+    // Our own types always serialize: no maps with odd keys, no non-finite numbers without a test.
+    let mut line = serde_json::to_string(record).unwrap_or_default();
+    line.push('\n');
+    line
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Moves bytes after the last newline to `recovered/`: a record is whole or it is not there.
+fn repair_tail(dir: &RunDir) -> Result<(), StoreError> {
+    let path = dir.journal();
+    let bytes = fs::read(&path).map_err(StoreError::when("read", &path))?;
+    let whole = bytes
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |end| end + 1);
+    if whole == bytes.len() {
+        return Ok(());
+    }
+    durable::make_dir(&dir.recovered())?;
+    durable::write(
+        &dir.recovered().join(format!("journal-{whole}.part")),
+        &bytes[whole..],
+    )?;
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .open(&path)
+        .map_err(StoreError::when("open", &path))?;
+    file.set_len(whole as u64)
+        .and_then(|()| file.sync_all())
+        .map_err(StoreError::when("repair", &path))
+}
+
+/// Returns the records of a journal without checking their chain; a torn last line is left out.
+pub fn read(path: &Path) -> Result<Vec<Record>, JournalError> {
+    read_chain(path).map(|(records, _)| records)
+}
+
+/// Returns the records after a number, and the place in the file to go on from.
+pub fn read_from(path: &Path, offset: u64) -> Result<(Vec<Record>, u64), JournalError> {
+    use std::io::{Read as _, Seek as _, SeekFrom};
+    let mut file = fs::File::open(path).map_err(StoreError::when("open", path))?;
+    let mut text = Vec::new();
+    file.seek(SeekFrom::Start(offset))
+        .and_then(|_| file.read_to_end(&mut text))
+        .map_err(StoreError::when("read", path))?;
+    let whole = text
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |end| end + 1);
+    let records = text[..whole]
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .enumerate()
+        .map(|(index, line)| parse(path, index, line))
+        .collect::<Result<_, _>>()?;
+    Ok((records, offset + whole as u64))
+}
+
+fn read_chain(path: &Path) -> Result<(Vec<Record>, Digest), JournalError> {
+    let bytes = fs::read(path).map_err(StoreError::when("read", path))?;
+    let whole = bytes
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |end| end + 1);
+    let mut last = Digest::of(b"");
+    let mut records: Vec<Record> = Vec::new();
+    for (index, line) in bytes[..whole].split(|byte| *byte == b'\n').enumerate() {
+        if line.is_empty() && index > 0 {
+            continue;
+        }
+        let record = parse(path, index, line)?;
+        let expected = records.len() as u64 + 1;
+        if record.seq != expected || record.prev != last {
+            let why = format!(
+                "record {} does not follow record {}",
+                record.seq,
+                expected - 1
+            );
+            return Err(JournalError::Damaged {
+                path: path.to_owned(),
+                line: index + 1,
+                why,
+            });
+        }
+        last = Digest::of(line);
+        records.push(record);
+    }
+    Ok((records, last))
+}
+
+fn parse(path: &Path, index: usize, line: &[u8]) -> Result<Record, JournalError> {
+    serde_json::from_slice(line).map_err(|error| JournalError::Damaged {
+        path: path.to_owned(),
+        line: index + 1,
+        why: error.to_string(),
+    })
+}
+
+/// Returns the plan at the head of a journal, reading no more than its first record.
+pub fn plan_of(path: &Path) -> Option<RunPlan> {
+    use io::BufRead as _;
+    let mut line = Vec::new();
+    io::BufReader::new(fs::File::open(path).ok()?)
+        .read_until(b'\n', &mut line)
+        .ok()?;
+    let record: Record = serde_json::from_slice(&line).ok()?;
+    let Event::RunCreated { plan } = record.event else {
+        return None;
+    };
+    Some(*plan)
+}

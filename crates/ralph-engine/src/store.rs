@@ -1,0 +1,258 @@
+//! The state directory: where runs live on the host, and how to find one.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ralph_core::id::RunId;
+use ralph_core::run::RunStatus;
+use ralph_core::state::RunState;
+use rustix::fs::FlockOperation;
+
+use crate::durable::{self, StoreError};
+use crate::journal::{self, JournalError};
+
+/// The directory with everything ralph knows, readable for the user alone.
+#[derive(Debug, Clone)]
+pub struct StateDir {
+    root: PathBuf,
+}
+
+/// Why a run was not found.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// Nothing matches.
+    #[error("there is no run `{0}`")]
+    Unknown(String),
+    /// There are no runs at all.
+    #[error("there are no runs yet")]
+    None,
+    /// Several runs start with these characters.
+    #[error("`{query}` fits several runs: {}", matches.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        query: String,
+        /// The runs it fits.
+        matches: Vec<String>,
+    },
+    /// The directory cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl StateDir {
+    /// Opens the state directory, making it if needed and closing it to others.
+    pub fn open(root: PathBuf) -> Result<Self, StoreError> {
+        durable::make_dir(&root)?;
+        let mode = fs::metadata(&root)
+            .map_err(StoreError::when("look at", &root))?
+            .permissions()
+            .mode();
+        if mode & 0o077 != 0 {
+            fs::set_permissions(&root, fs::Permissions::from_mode(0o700))
+                .map_err(StoreError::when("close to others", &root))?;
+        }
+        Ok(Self { root })
+    }
+
+    /// Returns the directory itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns where local sandboxes live.
+    pub fn sandboxes(&self) -> PathBuf {
+        self.root.join("sandboxes")
+    }
+
+    /// Returns where the local source host keeps its pull requests.
+    pub fn pulls(&self) -> PathBuf {
+        self.root.join("pulls")
+    }
+
+    /// Returns the directory of one run.
+    pub fn run(&self, id: &RunId) -> RunDir {
+        RunDir {
+            root: self.root.join("runs").join(id.as_str()),
+        }
+    }
+
+    /// Returns all runs, oldest first.
+    pub fn runs(&self) -> Result<Vec<RunId>, StoreError> {
+        let runs = self.root.join("runs");
+        let entries = match fs::read_dir(&runs) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => {
+                return Err(StoreError {
+                    doing: "list",
+                    path: runs,
+                    source,
+                });
+            }
+        };
+        let mut ids: Vec<RunId> = entries
+            .filter_map(Result::ok)
+            .filter_map(|entry| RunId::parse(&entry.file_name().to_string_lossy()))
+            .filter(|id| self.run(id).journal().exists())
+            .collect();
+        ids.sort();
+        Ok(ids)
+    }
+
+    /// Finds a run by id, unique prefix, task id (its newest run) or `last`.
+    pub fn find(&self, query: &str) -> Result<RunId, FindError> {
+        let runs = self.runs()?;
+        let newest = runs.last().ok_or(FindError::None)?;
+        if query == "last" {
+            return Ok(newest.clone());
+        }
+        if let Some(exact) = runs.iter().find(|id| id.as_str() == query) {
+            return Ok(exact.clone());
+        }
+        let of_task = runs.iter().rev().find(|id| {
+            journal::plan_of(&self.run(id).journal())
+                .is_some_and(|plan| plan.task_id.as_str() == query)
+        });
+        if let Some(run) = of_task {
+            return Ok(run.clone());
+        }
+        let matches: Vec<&RunId> = runs
+            .iter()
+            .filter(|id| id.as_str().starts_with(query))
+            .collect();
+        match matches.as_slice() {
+            [] => Err(FindError::Unknown(query.to_owned())),
+            [only] => Ok((*only).clone()),
+            several => Err(FindError::Ambiguous {
+                query: query.to_owned(),
+                matches: several.iter().map(ToString::to_string).collect(),
+            }),
+        }
+    }
+}
+
+/// One run's directory.
+#[derive(Debug, Clone)]
+pub struct RunDir {
+    root: PathBuf,
+}
+
+impl RunDir {
+    /// The names of the files that every iteration leaves.
+    pub const ARTIFACTS: [&'static str; 7] = [
+        "prompt.md",
+        "response.json",
+        "actions.jsonl",
+        "git_diff.patch",
+        "test_output.txt",
+        "metrics.json",
+        "pr_state.json",
+    ];
+
+    /// Returns the directory itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the journal.
+    pub fn journal(&self) -> PathBuf {
+        self.root.join("journal.jsonl")
+    }
+
+    /// Returns the contract in force: the task file as the run holds it.
+    pub fn contract(&self) -> PathBuf {
+        self.root.join("ralph_task.md")
+    }
+
+    /// Returns the host's copy of a `.ralph/` file.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.root.join("files").join(name)
+    }
+
+    /// Returns the directory of a finished iteration.
+    pub fn iteration(&self, number: u32) -> PathBuf {
+        self.root.join("iterations").join(number.to_string())
+    }
+
+    /// Returns the directory in which an iteration grows.
+    pub fn open_iteration(&self, number: u32) -> PathBuf {
+        self.root.join("iterations").join(format!("{number}.open"))
+    }
+
+    /// Returns the run's own bare repository.
+    pub fn repo(&self) -> PathBuf {
+        self.root.join("repo.git")
+    }
+
+    /// Returns where people's commands wait.
+    pub fn commands(&self) -> PathBuf {
+        self.root.join("commands")
+    }
+
+    /// Returns where torn pieces of files are kept after a crash.
+    pub fn recovered(&self) -> PathBuf {
+        self.root.join("recovered")
+    }
+
+    /// Makes the directories of a new run.
+    pub fn create(&self) -> Result<(), StoreError> {
+        for dir in ["files", "iterations", "commands"] {
+            durable::make_dir(&self.root.join(dir))?;
+        }
+        durable::sync_dir(&self.root)?;
+        self.root.parent().map_or(Ok(()), durable::sync_dir)
+    }
+
+    fn lock_file(&self) -> Result<File, StoreError> {
+        let path = self.root.join("lock");
+        OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(StoreError::when("open", &path))
+    }
+
+    /// Takes the run for this process; none if another process has it.
+    pub fn lock(&self) -> Result<Option<RunLock>, StoreError> {
+        let file = self.lock_file()?;
+        // Somebody asking whether the run is alive holds the lock for a moment: a few tries.
+        for _ in 0..10 {
+            if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+                return Ok(Some(RunLock { _file: file }));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(None)
+    }
+
+    /// Tells whether a process has the run.
+    pub fn is_held(&self) -> bool {
+        self.lock_file().is_ok_and(|file| {
+            rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
+        })
+    }
+
+    /// Returns where the run stands, read from its journal.
+    pub fn state(&self) -> Result<RunState, JournalError> {
+        let records = journal::read(&self.journal())?;
+        RunState::fold(&records).ok_or_else(|| JournalError::Empty {
+            path: self.journal(),
+        })
+    }
+
+    /// Tells whether a process left the run in the middle of its work.
+    pub fn is_interrupted(&self, status: &RunStatus) -> bool {
+        status.is_active() && !self.is_held()
+    }
+}
+
+/// The right to write to a run; given back when dropped or when the process dies.
+#[derive(Debug)]
+pub struct RunLock {
+    _file: File,
+}
