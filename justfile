@@ -1,0 +1,50 @@
+# The commands of daily work; `just` alone lists them. `pip install rust-just` where the system has no `just`.
+
+set shell := ["bash", "-euo", "pipefail", "-c"]
+
+# List the recipes
+[private]
+default:
+    @just --list --unsorted
+
+# Run everything CI runs, the quickest to fail first
+check:
+    scripts/test
+
+# Format the code
+fmt:
+    cargo fmt --all
+
+# Check formatting and lints; a warning is an error
+lint:
+    scripts/test fmt clippy
+
+# Run all tests, with the examples in the documentation
+test:
+    scripts/test test doctest
+
+# Run the tests of ralph-core, which take seconds
+test-core *arguments:
+    cargo test -p ralph-core --lib --locked -- {{ arguments }}
+
+# Not with nextest: snapshots in one file are rewritten in turn only by tests of one process.
+# Rewrite the expected output of snapshot tests and show what changed
+snap *arguments:
+    SNAPSHOTS=overwrite cargo test --workspace --tests --no-fail-fast --locked -- {{ arguments }}
+    git --no-pager diff --stat
+
+# Build the documentation of the code; a broken link is an error
+docs:
+    scripts/test doc
+
+# Check licences, banned crates and sources of the dependencies
+deny:
+    scripts/test deny
+
+# Run the offline demo: a fixture task, a scripted model, no account
+demo:
+    cargo run -p ralph -- demo
+
+# Measure what an iteration costs beyond the model
+bench:
+    bench/iteration
