@@ -1,0 +1,113 @@
+//! How much of each text enters a prompt.
+
+use super::build::RULES;
+
+/// No prompt is larger than this, system and user message together.
+pub const MAX_PROMPT_BYTES: usize = 400 * KIB;
+
+/// No prompt that asks for a corrected reply is larger than this.
+pub const MAX_REPAIR_BYTES: usize = MAX_PROMPT_BYTES + 12 * KIB;
+
+/// The longest run of backticks that is kept. Fences are longer than any run in their text, so this
+/// also bounds the fences.
+pub(super) const MAX_BACKTICKS: usize = 64;
+
+/// The longest file name, branch or commit that is shown in full.
+pub(super) const MAX_NAME_BYTES: usize = 256;
+
+/// How many loop scores are shown.
+pub(super) const LOOP_SCORES: usize = 5;
+
+const KIB: usize = 1024;
+
+/// Which end of a text matters more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// Its first lines.
+    Head,
+    /// Its last lines.
+    Tail,
+    /// As many of its first lines as of its last.
+    Ends,
+}
+
+/// How much of one text is kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cap {
+    /// From where.
+    pub(super) keep: Keep,
+    /// At most so many lines.
+    pub(super) lines: usize,
+    /// At most so many bytes, line ends included.
+    pub(super) bytes: usize,
+    /// A longer line loses its middle.
+    pub(super) line_bytes: usize,
+}
+
+impl Cap {
+    const fn new(keep: Keep, lines: usize, bytes: usize, line_bytes: usize) -> Self {
+        Self {
+            keep,
+            lines,
+            bytes,
+            line_bytes,
+        }
+    }
+}
+
+/// The task is given in full: only its size in bytes is bounded.
+pub(super) const TASK: Cap = Cap::new(Keep::Head, usize::MAX, 256 * KIB, 256 * KIB);
+/// The first guardrails are the project's policy, the last ones the newest lessons.
+pub(super) const GUARDRAILS: Cap = Cap::new(Keep::Ends, 400, 16 * KIB, 2 * KIB);
+pub(super) const PROGRESS: Cap = Cap::new(Keep::Head, 200, 8 * KIB, 2 * KIB);
+/// The newest note is the last.
+pub(super) const NOTES: Cap = Cap::new(Keep::Tail, 200, 8 * KIB, 2 * KIB);
+pub(super) const ERRORS: Cap = Cap::new(Keep::Tail, 200, 16 * KIB, 2 * KIB);
+pub(super) const STATUS: Cap = Cap::new(Keep::Head, 100, 8 * KIB, KIB);
+/// Its last line is the sum.
+pub(super) const DIFF_STAT: Cap = Cap::new(Keep::Ends, 60, 4 * KIB, KIB);
+pub(super) const COMMITS: Cap = Cap::new(Keep::Head, 10, 3 * KIB, 256);
+pub(super) const TEST_COMMAND: Cap = Cap::new(Keep::Head, 20, KIB, KIB);
+pub(super) const TEST_OUTPUT: Cap = Cap::new(Keep::Tail, 300, 12 * KIB, 2 * KIB);
+pub(super) const REFUSALS: Cap = Cap::new(Keep::Head, 60, 4 * KIB, KIB);
+pub(super) const REPLY_ERROR: Cap = Cap::new(Keep::Head, 40, 2 * KIB, KIB);
+/// The schema is the program's own text; it is never that long.
+pub(super) const SCHEMA: Cap = Cap::new(Keep::Head, 1000, 24 * KIB, 4 * KIB);
+
+/// A reply is often one single line, so a line may have all the room.
+pub(super) const BAD_REPLY: Cap = Cap::new(Keep::Ends, 200, 4 * KIB, 4 * KIB);
+pub(super) const BAD_REPLY_ERRORS: Cap = Cap::new(Keep::Head, 60, 4 * KIB, KIB);
+
+/// What one part adds to its text at most: heading, explanation, names, fences, marker.
+const FRAME: usize = KIB + 2 * MAX_BACKTICKS + 3 * MAX_NAME_BYTES;
+
+const PARTS: [Cap; 13] = [
+    TASK,
+    GUARDRAILS,
+    PROGRESS,
+    NOTES,
+    ERRORS,
+    STATUS,
+    DIFF_STAT,
+    COMMITS,
+    TEST_COMMAND,
+    TEST_OUTPUT,
+    REFUSALS,
+    REPLY_ERROR,
+    SCHEMA,
+];
+
+const fn worst_case(caps: &[Cap]) -> usize {
+    let mut sum = 0;
+    let mut index = 0;
+    while index < caps.len() {
+        sum += caps[index].bytes + FRAME;
+        index += 1;
+    }
+    sum
+}
+
+// The budgets are a part without a cap: numbers only, no longer than a frame.
+const _: () = assert!(RULES.len() + worst_case(&PARTS) + FRAME <= MAX_PROMPT_BYTES);
+const _: () =
+    assert!(MAX_PROMPT_BYTES + worst_case(&[BAD_REPLY, BAD_REPLY_ERRORS]) <= MAX_REPAIR_BYTES);

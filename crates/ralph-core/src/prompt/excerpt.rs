@@ -1,0 +1,191 @@
+//! Cuts a text to its cap, at the ends of lines, and says where the rest is.
+
+use std::borrow::Cow;
+
+use super::cap::{Cap, Keep, MAX_NAME_BYTES};
+use super::plain::plain;
+
+const GAP: &str = " … ";
+
+/// The part of a text that enters the prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Excerpt {
+    /// Whole lines without the last newline; empty if there is nothing to show.
+    pub(super) text: String,
+    /// Whether the marker in it stands for something that is missing.
+    pub(super) is_cut: bool,
+}
+
+/// Cleans a text and cuts it. `full` says where the whole text is.
+pub(super) fn excerpt(text: &str, cap: &Cap, full: &str) -> Excerpt {
+    let clean = plain(text);
+    let clean = clean.trim_end();
+    let mut lines = narrowed(clean, cap.line_bytes.min(cap.bytes));
+    let fits = fitting(lines.iter(), cap.lines, cap.bytes) == lines.len();
+    let (head, tail) = match cap.keep {
+        Keep::Ends if !fits => {
+            // No line may be larger than a half, or a half could stay empty.
+            lines = narrowed(clean, cap.line_bytes.min(cap.bytes / 2));
+            let (count, bytes) = (cap.lines / 2, cap.bytes / 2);
+            (
+                fitting(lines.iter(), count, bytes),
+                fitting(lines.iter().rev(), count, bytes),
+            )
+        }
+        Keep::Head | Keep::Ends => (fitting(lines.iter(), cap.lines, cap.bytes), 0),
+        Keep::Tail => (0, fitting(lines.iter().rev(), cap.lines, cap.bytes)),
+    };
+    let is_narrowed = lines.iter().any(|line| matches!(line, Cow::Owned(_)));
+    let is_cut = is_narrowed || head + tail < lines.len();
+    let mut kept: Vec<&str> = lines[..head].iter().map(AsRef::as_ref).collect();
+    let marker = marker(full);
+    if is_cut {
+        kept.push(&marker);
+    }
+    kept.extend(lines[lines.len() - tail..].iter().map(AsRef::as_ref));
+    Excerpt {
+        text: kept.join("\n"),
+        is_cut,
+    }
+}
+
+/// Says that something is missing and where it is.
+pub(super) fn marker(full: &str) -> String {
+    format!("… truncated, full text: {}", name(full))
+}
+
+/// Returns a name in one short line without backticks, fit for a heading or a fence.
+pub(super) fn name(text: &str) -> String {
+    // Cut first: a name is not worth cleaning a megabyte. Every character may turn into one space.
+    let line = plain(&narrow(text, MAX_NAME_BYTES));
+    let line = line.replace(['\n', '\t'], " ").replace('`', "'");
+    line.trim().to_owned()
+}
+
+/// Returns the lines, those that are too wide without their middle. `limit` counts the line's end.
+fn narrowed(text: &str, limit: usize) -> Vec<Cow<'_, str>> {
+    text.lines().map(|line| narrow(line, limit - 1)).collect()
+}
+
+/// Takes the middle out of a text that is longer than `limit` bytes.
+fn narrow(text: &str, limit: usize) -> Cow<'_, str> {
+    if text.len() <= limit {
+        return Cow::Borrowed(text);
+    }
+    let half = (limit - GAP.len()) / 2;
+    let start = &text[..text.floor_char_boundary(half)];
+    let end = &text[text.ceil_char_boundary(text.len() - half)..];
+    Cow::Owned([start, GAP, end].concat())
+}
+
+/// Returns how many lines fit into the given number of lines and bytes.
+fn fitting<'a>(
+    lines: impl Iterator<Item = &'a Cow<'a, str>>,
+    max_lines: usize,
+    max_bytes: usize,
+) -> usize {
+    let mut bytes = 0;
+    lines
+        .take(max_lines)
+        .take_while(|line| {
+            bytes += line.len() + 1;
+            bytes <= max_bytes
+        })
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cap(keep: Keep) -> Cap {
+        Cap {
+            keep,
+            lines: 4,
+            bytes: 40,
+            line_bytes: 20,
+        }
+    }
+
+    fn cut(text: &str, keep: Keep) -> String {
+        excerpt(text, &cap(keep), "FILE").text
+    }
+
+    #[test]
+    fn what_fits_is_left_alone() {
+        for keep in [Keep::Head, Keep::Tail, Keep::Ends] {
+            for text in [
+                "",
+                "a",
+                "a\n\nb\nc",
+                "9 bytes .\n9 bytes .\n9 bytes .\n9 bytes .",
+            ] {
+                let whole = Excerpt {
+                    text: text.to_owned(),
+                    is_cut: false,
+                };
+                assert_eq!(excerpt(text, &cap(keep), "FILE"), whole);
+                assert_eq!(excerpt(&format!("{text}\n \n"), &cap(keep), "FILE"), whole);
+            }
+        }
+    }
+
+    #[test]
+    fn lines_beyond_the_cap_make_room_for_a_marker() {
+        let text = "1\n2\n3\n4\n5\n6";
+        let marker = "… truncated, full text: FILE";
+        assert_eq!(cut(text, Keep::Head), format!("1\n2\n3\n4\n{marker}"));
+        assert_eq!(cut(text, Keep::Tail), format!("{marker}\n3\n4\n5\n6"));
+        assert_eq!(cut(text, Keep::Ends), format!("1\n2\n{marker}\n5\n6"));
+    }
+
+    #[test]
+    fn bytes_beyond_the_cap_are_cut_at_the_ends_of_lines() {
+        let text = "first line .\nsecond line\nthird line .\nfourth line";
+        let marker = "… truncated, full text: FILE";
+        assert_eq!(
+            cut(text, Keep::Head),
+            format!("first line .\nsecond line\nthird line .\n{marker}")
+        );
+        assert_eq!(
+            cut(text, Keep::Tail),
+            format!("{marker}\nsecond line\nthird line .\nfourth line")
+        );
+        assert_eq!(
+            cut(text, Keep::Ends),
+            format!("first line .\n{marker}\nfourth line")
+        );
+    }
+
+    #[test]
+    fn a_wide_line_loses_its_middle_between_characters() {
+        let marker = "… truncated, full text: FILE";
+        let wide = "ä".repeat(50);
+        assert_eq!(cut(&wide, Keep::Head), format!("äää … äää\n{marker}"));
+        assert_eq!(cut(&wide, Keep::Tail), format!("{marker}\näää … äää"));
+        assert_eq!(
+            cut(&format!("a\n{wide}\nz"), Keep::Ends),
+            format!("a\näää … äää\nz\n{marker}")
+        );
+    }
+
+    #[test]
+    fn two_lines_that_have_all_the_room_are_both_shown() {
+        let cap = Cap {
+            line_bytes: 40,
+            ..cap(Keep::Ends)
+        };
+        let text = format!("{}\n{}", "a".repeat(35), "b".repeat(35));
+        assert_eq!(
+            excerpt(&text, &cap, "FILE").text,
+            "aaaaaaa … aaaaaaa\n… truncated, full text: FILE\nbbbbbbb … bbbbbbb"
+        );
+    }
+
+    #[test]
+    fn a_name_is_one_short_line() {
+        assert_eq!(name("a/b.txt"), "a/b.txt");
+        assert_eq!(name(" a`\n# b\u{1b}[0m\t"), "a' # b");
+        assert_eq!(name(&"x".repeat(10_000)).len(), 255);
+    }
+}

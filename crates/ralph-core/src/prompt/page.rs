@@ -1,0 +1,71 @@
+//! A page of headings, sentences and fenced texts, with one empty line between them.
+
+use super::excerpt::{Excerpt, name};
+
+/// A prompt's user message while it is written.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    text: String,
+}
+
+impl Page {
+    /// Starts a part.
+    pub(super) fn heading(&mut self, heading: &str) {
+        self.block(&format!("## {heading}"));
+    }
+
+    /// Adds the program's own words.
+    pub(super) fn say(&mut self, words: &str) {
+        self.block(words);
+    }
+
+    /// Adds a text that comes from outside, fenced under its name.
+    pub(super) fn quote(&mut self, file: &str, excerpt: &Excerpt) {
+        if excerpt.text.is_empty() {
+            self.block("(none)");
+        } else {
+            self.block(&fenced(&name(file), &excerpt.text));
+        }
+    }
+
+    /// Returns the page.
+    pub(super) fn finish(self) -> String {
+        self.text
+    }
+
+    fn block(&mut self, block: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(block);
+        self.text.push('\n');
+    }
+}
+
+/// Puts a fence around a text that is longer than any run of backticks in it.
+fn fenced(info: &str, text: &str) -> String {
+    let longest = text
+        .split(|char| char != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or(0);
+    let fence = "`".repeat(3.max(longest + 1));
+    format!("{fence}{info}\n{text}\n{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fence_is_longer_than_what_it_holds() {
+        for (text, fence) in [
+            ("plain", "```"),
+            ("`a` and ``b``", "```"),
+            ("```\nx\n```", "````"),
+            ("x ``````", "```````"),
+        ] {
+            assert_eq!(fenced("f", text), format!("{fence}f\n{text}\n{fence}"));
+        }
+    }
+}
