@@ -1,4 +1,5 @@
-//! Several processes on the same records. The test program starts itself again as those processes.
+//! Several processes on the same records. A test starts its own program again for each of them, with
+//! an environment that tells the copy to do a process's part instead of the test's.
 
 use std::process::{Child, Stdio};
 use std::time::Instant;
@@ -15,38 +16,27 @@ fn start(place: &Place, test: &str, run: &str) -> Child {
     let mut task = place.root().as_os_str().to_owned();
     task.push(format!(":{run}"));
     Command::new(std::env::current_exe().unwrap())
-        .args([
-            &format!("scm::local::tests::processes::{test}"),
-            "--exact",
-            "--ignored",
-        ])
+        .args([&format!("scm::local::tests::processes::{test}"), "--exact"])
         .env(CHILD, task)
         .stdout(Stdio::null())
         .spawn()
         .unwrap()
 }
 
-/// Returns the records' host and the run of a started copy.
-fn child() -> (LocalScm, String) {
-    let task = std::env::var_os(CHILD).expect("only a test starts this");
+/// Returns the host and the run of a started copy, or nothing in the test itself.
+fn child() -> Option<(LocalScm, String)> {
+    let task = std::env::var_os(CHILD)?;
     let (root, run) = task.to_str().unwrap().rsplit_once(':').unwrap();
     let root = Path::new(root);
     let clock = Arc::new(Stopped(MORNING.parse().unwrap()));
-    let scm = LocalScm::new(
-        &root.join("state/pulls"),
-        &root.join("repo"),
-        git_program(),
-        clock,
-    );
-    (scm.unwrap(), run.to_owned())
+    let records = root.join("state/pulls");
+    let scm = LocalScm::new(&records, &root.join("repo"), git_program(), clock);
+    Some((scm.unwrap(), run.to_owned()))
 }
 
-#[tokio::test]
-#[ignore = "is a process of `processes_that_open_at_once_get_one_number_each`"]
-async fn child_that_opens() {
-    let (scm, run) = child();
+async fn open_many(scm: &LocalScm, run: &str) {
     for branch in 0..BRANCHES {
-        let draft = draft(&run, &format!("{run}/{branch}"));
+        let draft = draft(run, &format!("{run}/{branch}"));
         let opened = scm.open(&draft).await.unwrap();
         assert_eq!(scm.open(&draft).await.unwrap(), opened);
         assert_eq!(scm.find(&draft.head).await.unwrap(), Some(opened));
@@ -55,12 +45,13 @@ async fn child_that_opens() {
 
 #[tokio::test]
 async fn processes_that_open_at_once_get_one_number_each() {
+    const NAME: &str = "processes_that_open_at_once_get_one_number_each";
+    if let Some((scm, run)) = child() {
+        return open_many(&scm, &run).await;
+    }
     let place = Place::new();
     let runs = ["r0", "r1", "r2", "r3"];
-    let children: Vec<Child> = runs
-        .iter()
-        .map(|run| start(&place, "child_that_opens", run))
-        .collect();
+    let children: Vec<Child> = runs.iter().map(|run| start(&place, NAME, run)).collect();
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
@@ -78,16 +69,14 @@ async fn processes_that_open_at_once_get_one_number_each() {
     assert_eq!(heads, expected);
 }
 
-#[tokio::test]
-#[ignore = "is a process of `a_killed_process_leaves_only_whole_records`"]
-async fn child_that_never_stops() {
-    let (scm, run) = child();
-    let opened = scm.open(&draft(&run, "a")).await.unwrap().number;
-    for round in 0_u64.. {
+/// Writes until it is killed; the end is there for a test that failed to kill it.
+async fn update_until_killed(scm: &LocalScm, run: &str) {
+    let opened = scm.open(&draft(run, "a")).await.unwrap().number;
+    for round in 0..20_000 {
         let body = format!("{round} {}", "x".repeat(100_000));
         let draft = PullDraft {
             body,
-            ..draft(&run, "a")
+            ..draft(run, "a")
         };
         assert_eq!(scm.update(opened, &draft).await.unwrap().number, opened);
     }
@@ -96,17 +85,20 @@ async fn child_that_never_stops() {
 #[tokio::test]
 async fn a_killed_process_leaves_only_whole_records() {
     const KILLS: u64 = 12;
+    if let Some((scm, run)) = child() {
+        return update_until_killed(&scm, &run).await;
+    }
     let place = Place::new();
     for kill in 1..=KILLS {
         let run = format!("r{kill}");
-        let mut child = start(&place, "child_that_never_stops", &run);
+        let mut child = start(&place, "a_killed_process_leaves_only_whole_records", &run);
         let record = place.shelf().join(format!("{kill}.json"));
         let patience = Instant::now() + Duration::from_mins(1);
         while !record.exists() {
             assert!(Instant::now() < patience, "the process opened nothing");
             std::thread::sleep(Duration::from_millis(1));
         }
-        // Each time at another moment of its endless writing.
+        // Each time at another moment of its writing.
         std::thread::sleep(Duration::from_millis(3 * kill));
         child.kill().unwrap();
         child.wait().unwrap();
