@@ -1,0 +1,129 @@
+//! A model that answers with the recorded replies of an earlier run.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use ralph_core::ports::{Finish, Model, ModelError, ModelRequest, Reply, Usage};
+
+/// A reply as an earlier run has recorded it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedReply {
+    /// The iteration that asked.
+    pub iteration: u32,
+    /// Which call of the iteration it was.
+    pub attempt: u32,
+    /// The reply, byte for byte.
+    pub text: String,
+    /// The tokens that were counted then.
+    pub usage: Usage,
+}
+
+/// Answers prompts with the replies of an earlier run, whatever the prompts say.
+#[derive(Debug)]
+pub struct Replay {
+    name: String,
+    replies: Vec<RecordedReply>,
+    next: AtomicUsize,
+}
+
+impl Replay {
+    /// Takes the replies of a run, by iteration and attempt; the first `used` were given before.
+    pub fn load(run: &str, mut replies: Vec<RecordedReply>, used: usize) -> Self {
+        replies.sort_by_key(|reply| (reply.iteration, reply.attempt));
+        Self {
+            name: format!("replay:{run}"),
+            replies,
+            next: AtomicUsize::new(used),
+        }
+    }
+}
+
+#[async_trait]
+impl Model for Replay {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn ask(&self, _request: &ModelRequest) -> Result<Reply, ModelError> {
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        let recorded = self.replies.get(index).ok_or_else(|| ModelError::Broken {
+            model: self.name.clone(),
+            message: "the recorded run has no more replies".into(),
+        })?;
+        Ok(Reply {
+            text: recorded.text.clone(),
+            usage: recorded.usage,
+            finish: Finish::Complete,
+            source: Some(format!("reply {}", index + 1)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(iteration: u32, attempt: u32, text: &str) -> RecordedReply {
+        RecordedReply {
+            iteration,
+            attempt,
+            text: text.into(),
+            usage: Usage {
+                input_tokens: u64::from(iteration),
+                output_tokens: u64::from(attempt),
+                ..Usage::default()
+            },
+        }
+    }
+
+    /// Asks once and returns text, source and tokens, or what went wrong.
+    async fn ask(model: &Replay) -> String {
+        let request = ModelRequest {
+            system: "anything".into(),
+            user: "at all".into(),
+        };
+        match model.ask(&request).await {
+            Ok(reply) => {
+                assert_eq!(reply.finish, Finish::Complete);
+                format!(
+                    "{} ({}, {})",
+                    reply.text,
+                    reply.source.unwrap(),
+                    reply.usage.total()
+                )
+            }
+            Err(error) => error.to_string(),
+        }
+    }
+
+    const NO_MORE: &str = "model `replay:r-1` cannot answer: the recorded run has no more replies";
+
+    #[tokio::test]
+    async fn the_replies_come_by_iteration_and_attempt_and_then_end() {
+        // The order of a directory listing: `10` before `2`.
+        let replies = vec![
+            recorded(10, 1, "d"),
+            recorded(1, 1, "a"),
+            recorded(2, 2, "c"),
+            recorded(2, 1, "b"),
+        ];
+        let model = Replay::load("r-1", replies, 0);
+        assert_eq!(model.name(), "replay:r-1");
+        assert_eq!(ask(&model).await, "a (reply 1, 2)");
+        assert_eq!(ask(&model).await, "b (reply 2, 3)");
+        assert_eq!(ask(&model).await, "c (reply 3, 4)");
+        assert_eq!(ask(&model).await, "d (reply 4, 11)");
+        assert_eq!(ask(&model).await, NO_MORE);
+        assert_eq!(ask(&model).await, NO_MORE);
+    }
+
+    #[tokio::test]
+    async fn a_restart_goes_on_after_the_used_replies() {
+        let replies = vec![recorded(1, 1, "a"), recorded(2, 1, "b")];
+        let model = Replay::load("r-1", replies.clone(), 1);
+        assert_eq!(ask(&model).await, "b (reply 2, 3)");
+        assert_eq!(ask(&model).await, NO_MORE);
+        assert_eq!(ask(&Replay::load("r-1", replies, 2)).await, NO_MORE);
+        assert_eq!(ask(&Replay::load("r-1", Vec::new(), 5)).await, NO_MORE);
+    }
+}

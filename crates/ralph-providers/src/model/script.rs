@@ -1,0 +1,255 @@
+//! The file of a scripted model, parsed once and strictly.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use regex::Regex;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The largest script that is read.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The longest delay that a line can ask for.
+const MAX_DELAY: Duration = Duration::from_hours(1);
+
+/// Why a script cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    /// The file cannot be read.
+    #[error("cannot read script `{}`: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why it cannot be read.
+        source: io::Error,
+    },
+    /// The file is larger than a script may be.
+    #[error("script `{}` has more than {} MiB, which is the limit", path.display(), MAX_BYTES >> 20)]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file has no line that answers.
+    #[error("script `{}` is empty: it needs at least one line with `reply` or `error`", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A line of the file is wrong.
+    #[error("script `{}`, line {line}: {why}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The run has used a line that the file does not have.
+    #[error("script `{}` has no reply at `{used}`, which the run has used: the file has changed since", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// The source that the run has recorded.
+        used: String,
+    },
+}
+
+/// One answer of a script.
+#[derive(Debug)]
+pub(super) struct ScriptLine {
+    /// Where it stands in the file, counted from 1.
+    pub(super) number: usize,
+    /// What the prompt must contain for this answer to be given.
+    pub(super) when: Option<Regex>,
+    /// How long to wait before answering.
+    pub(super) delay: Duration,
+    /// What is answered.
+    pub(super) answer: Answer,
+}
+
+/// What a line of a script answers.
+#[derive(Debug, PartialEq)]
+pub(super) enum Answer {
+    /// A reply, with what the script says about its tokens.
+    Reply {
+        /// The reply's text.
+        text: String,
+        /// The tokens; what is missing is estimated.
+        usage: ScriptUsage,
+    },
+    /// A failure, as a provider would report it.
+    Failure {
+        /// The HTTP status, or 0 when no answer came at all.
+        status: u16,
+        /// How long the provider asks to wait.
+        retry_after: Option<Duration>,
+    },
+}
+
+/// What a script says about the tokens of a reply.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ScriptUsage {
+    #[serde(rename = "input_tokens")]
+    pub(super) input: Option<u64>,
+    #[serde(rename = "output_tokens")]
+    pub(super) output: Option<u64>,
+    #[serde(rename = "cache_read_tokens", default)]
+    pub(super) cache_read: u64,
+    #[serde(rename = "cache_write_tokens", default)]
+    pub(super) cache_write: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenLine {
+    reply: Option<Value>,
+    usage: Option<ScriptUsage>,
+    delay_ms: Option<u64>,
+    error: Option<WrittenFailure>,
+    when: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenFailure {
+    status: u16,
+    retry_after: Option<f64>,
+}
+
+impl ScriptLine {
+    /// Returns the name that a reply's source gives this line.
+    pub(super) fn source(&self) -> String {
+        format!("line {}", self.number)
+    }
+
+    /// Returns whether this line may answer a prompt.
+    pub(super) fn answers(&self, prompt: &str) -> bool {
+        self.when
+            .as_ref()
+            .is_none_or(|pattern| pattern.is_match(prompt))
+    }
+}
+
+/// Reads a script; there is at least one line in what it returns.
+pub(super) fn read(path: &Path) -> Result<Vec<ScriptLine>, ScriptError> {
+    let bytes = read_bounded(path)?;
+    let text = std::str::from_utf8(&bytes).map_err(|error| {
+        let before = &bytes[..error.valid_up_to()];
+        let line = before.split(|byte| *byte == b'\n').count();
+        wrong_line(path, line, "is not UTF-8".into())
+    })?;
+    let mut lines = Vec::new();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    for (index, line) in text.lines().enumerate() {
+        let (number, line) = (index + 1, line.trim());
+        if line.is_empty() || line.starts_with('#') || line.starts_with("//") {
+            continue;
+        }
+        lines.push(parse(number, line).map_err(|why| wrong_line(path, number, why))?);
+    }
+    if lines.is_empty() {
+        return Err(ScriptError::Empty { path: path.into() });
+    }
+    Ok(lines)
+}
+
+fn wrong_line(path: &Path, line: usize, why: String) -> ScriptError {
+    let path = path.into();
+    ScriptError::Line { path, line, why }
+}
+
+fn read_bounded(path: &Path) -> Result<Vec<u8>, ScriptError> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(|source| ScriptError::Read {
+            path: path.into(),
+            source,
+        })?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(ScriptError::TooLarge { path: path.into() });
+    }
+    Ok(bytes)
+}
+
+/// Parses one line; the error says which rule was broken.
+fn parse(number: usize, line: &str) -> Result<ScriptLine, String> {
+    if !line.starts_with('{') {
+        return Err("is not a JSON object".into());
+    }
+    let written: WrittenLine = serde_json::from_str(line).map_err(|error| explain(&error))?;
+    let when = written.when.as_deref().map(Regex::new).transpose();
+    let delay = Duration::from_millis(written.delay_ms.unwrap_or(0)).min(MAX_DELAY);
+    Ok(ScriptLine {
+        number,
+        when: when.map_err(|error| format!("`when` is not a regular expression: {error}"))?,
+        delay,
+        answer: answer(written.reply, written.usage, written.error)?,
+    })
+}
+
+fn answer(
+    reply: Option<Value>,
+    usage: Option<ScriptUsage>,
+    failure: Option<WrittenFailure>,
+) -> Result<Answer, String> {
+    match (reply, failure) {
+        (None, None) => Err("has neither `reply` nor `error`, one of them is needed".into()),
+        (Some(_), Some(_)) => Err("has both `reply` and `error`, one of them is allowed".into()),
+        (Some(reply), None) => Ok(Answer::Reply {
+            text: reply_text(reply)?,
+            usage: usage.unwrap_or_default(),
+        }),
+        (None, Some(_)) if usage.is_some() => {
+            Err("has `usage` next to `error`: only a `reply` uses tokens".into())
+        }
+        (None, Some(failure)) => failure.checked(),
+    }
+}
+
+/// Returns the text of a reply; an object is sent as its JSON text.
+fn reply_text(reply: Value) -> Result<String, String> {
+    match reply {
+        Value::String(text) => Ok(text),
+        Value::Object(_) => Ok(reply.to_string()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+            Err("`reply` is neither a text nor an object".into())
+        }
+    }
+}
+
+impl WrittenFailure {
+    fn checked(self) -> Result<Answer, String> {
+        let status = self.status;
+        if !matches!(status, 0 | 400..=599) {
+            return Err(format!(
+                "`error.status` is {status}, allowed are 400 to 599, and 0 for no answer at all"
+            ));
+        }
+        let retry_after = self.retry_after.map(Duration::try_from_secs_f64);
+        Ok(Answer::Failure {
+            status,
+            retry_after: retry_after.transpose().map_err(|error| {
+                format!("`error.retry_after` is not a time in seconds: {error}")
+            })?,
+        })
+    }
+}
+
+/// Says what JSON is wrong, and where in the line; the parser's own line number is always 1.
+fn explain(error: &serde_json::Error) -> String {
+    let (row, column) = (error.line(), error.column());
+    let message = error.to_string();
+    let message = message
+        .strip_suffix(&format!(" at line {row} column {column}"))
+        .unwrap_or(&message);
+    format!("column {column}: {message}")
+}
+
+#[cfg(test)]
+mod tests;

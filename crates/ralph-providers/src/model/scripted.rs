@@ -1,0 +1,132 @@
+//! A model that answers from a script.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ralph_core::ports::{Finish, Model, ModelError, ModelRequest, Reply, Usage};
+
+use super::script::{self, Answer, ScriptError, ScriptLine, ScriptUsage};
+
+/// What a token is taken to be when a script does not count.
+const CHARS_PER_TOKEN: usize = 4;
+
+/// Answers prompts with the lines of a JSONL file, each used once, in order.
+///
+/// A prompt gets the first unused line whose `when` it matches; a line without `when` matches every
+/// prompt. When no unused line matches, the last line of the file repeats.
+///
+/// Lines that fail on purpose are remembered as used by this process only: a failure is not part of
+/// a run's record, so after a restart each of them fails once more.
+#[derive(Debug)]
+pub struct Scripted {
+    name: String,
+    lines: Vec<ScriptLine>,
+    used: Mutex<Vec<bool>>,
+}
+
+impl Scripted {
+    /// Reads a script; `used` are the sources of the replies that the run has had from it before.
+    pub fn load(path: &Path, used: &[String]) -> Result<Self, ScriptError> {
+        let lines = script::read(path)?;
+        let mut flags = vec![false; lines.len()];
+        for source in used {
+            let index = position_of_reply(&lines, source).ok_or_else(|| ScriptError::Changed {
+                path: PathBuf::from(path),
+                used: source.clone(),
+            })?;
+            flags[index] = true;
+        }
+        Ok(Self {
+            name: format!("scripted:{}", path.display()),
+            lines,
+            used: Mutex::new(flags),
+        })
+    }
+
+    /// Takes the line that answers a prompt, if there is one.
+    fn take(&self, prompt: &str) -> Option<&ScriptLine> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = self
+            .lines
+            .iter()
+            .zip(used.iter_mut())
+            .find(|(line, used)| !**used && line.answers(prompt));
+        if let Some((line, used)) = fresh {
+            *used = true;
+            return Some(line);
+        }
+        self.lines.last().filter(|line| line.answers(prompt))
+    }
+
+    /// Returns the error that a provider's failure becomes.
+    fn failure(&self, line: &ScriptLine, status: u16, retry_after: Option<Duration>) -> ModelError {
+        let model = self.name.clone();
+        let message = format!("as {} of the script says", line.source());
+        match status {
+            401 | 403 => ModelError::Unauthorized { model, status },
+            400 | 404 => ModelError::Broken {
+                model,
+                message: format!("status {status}, {message}"),
+            },
+            _ => ModelError::Transient {
+                model,
+                status,
+                retry_after,
+                message,
+            },
+        }
+    }
+}
+
+fn position_of_reply(lines: &[ScriptLine], source: &str) -> Option<usize> {
+    lines.iter().position(|line| match line.answer {
+        Answer::Reply { .. } => line.source() == source,
+        Answer::Failure { .. } => false,
+    })
+}
+
+/// Returns the tokens of a call; those the script does not give are estimated, never zero for a text.
+fn usage(script: &ScriptUsage, prompt: &str, reply: &str) -> Usage {
+    let estimate = |text: &str| text.chars().count().div_ceil(CHARS_PER_TOKEN) as u64;
+    Usage {
+        input_tokens: script.input.unwrap_or_else(|| estimate(prompt)),
+        output_tokens: script.output.unwrap_or_else(|| estimate(reply)),
+        cache_read_tokens: script.cache_read,
+        cache_write_tokens: script.cache_write,
+    }
+}
+
+#[async_trait]
+impl Model for Scripted {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn ask(&self, request: &ModelRequest) -> Result<Reply, ModelError> {
+        let prompt = request.text();
+        let line = self.take(&prompt).ok_or_else(|| ModelError::Broken {
+            model: self.name.clone(),
+            message: "no line of the script answers this prompt".into(),
+        })?;
+        if !line.delay.is_zero() {
+            tokio::time::sleep(line.delay).await;
+        }
+        match &line.answer {
+            Answer::Reply { text, usage: given } => Ok(Reply {
+                text: text.clone(),
+                usage: usage(given, &prompt, text),
+                finish: Finish::Complete,
+                source: Some(line.source()),
+            }),
+            Answer::Failure {
+                status,
+                retry_after,
+            } => Err(self.failure(line, *status, *retry_after)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

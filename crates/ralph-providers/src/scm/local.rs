@@ -1,0 +1,192 @@
+//! A source host that is a repository on this machine.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use ralph_core::id::Digest;
+use ralph_core::ports::{Clock, PullDraft, PullRequest, Scm, ScmError};
+
+use super::record::PullRecord;
+use super::shelf::{LockedShelf, Shelf};
+use super::url;
+use super::worktree::Git;
+
+/// How many digits of its path's digest name a repository's directory.
+const DIRECTORY_DIGITS: usize = 16;
+
+/// Any repository by its path; its pull requests are records in the state directory.
+///
+/// Several processes may use the same records at the same time.
+pub struct LocalScm {
+    shelf: Shelf,
+    git: Git,
+    clock: Arc<dyn Clock>,
+}
+
+impl LocalScm {
+    /// Takes a repository that exists; the records of all repositories are under `records`.
+    pub fn new(
+        records: &Path,
+        repo: &Path,
+        git: Git,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, ScmError> {
+        let failed = |source| ScmError::Io {
+            doing: format!("use repository `{}`", repo.display()),
+            source,
+        };
+        let canonical = repo.canonicalize().map_err(failed)?;
+        let repo = canonical.into_os_string().into_string().map_err(|_| {
+            let message = "its path is not UTF-8, which git's URLs need";
+            failed(io::Error::new(io::ErrorKind::InvalidInput, message))
+        })?;
+        let digest = Digest::of(repo.as_bytes());
+        let records = std::path::absolute(records).map_err(|source| ScmError::Io {
+            doing: format!("use pull request records `{}`", records.display()),
+            source,
+        })?;
+        let directory = records.join(&digest.as_str()[..DIRECTORY_DIGITS]);
+        Ok(Self {
+            shelf: Shelf { directory, repo },
+            git,
+            clock,
+        })
+    }
+
+    /// Reads the record of a pull request.
+    pub fn read(path: &Path) -> Result<PullRecord, ScmError> {
+        PullRecord::read(path)
+    }
+
+    /// Returns the path of the record that a pull request's URL stands for.
+    pub fn record_path(url: &str) -> Option<PathBuf> {
+        url::path(url)
+    }
+
+    /// Works on the records in a thread that may wait for the disk and for the lock.
+    async fn on_shelf<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Shelf) -> Result<T, ScmError> + Send + 'static,
+    ) -> Result<T, ScmError> {
+        let records = self.shelf.clone();
+        match tokio::task::spawn_blocking(move || work(&records)).await {
+            Ok(result) => result,
+            Err(stopped) => Err(ScmError::Io {
+                doing: "work on the pull request records".into(),
+                source: io::Error::other(stopped),
+            }),
+        }
+    }
+}
+
+/// Brings a record up to date, writing only what is new.
+fn refresh(
+    shelf: &LockedShelf<'_>,
+    record: PullRecord,
+    draft: &PullDraft,
+    now: jiff::Timestamp,
+) -> Result<PullRequest, ScmError> {
+    let path = shelf.path(record.number);
+    let record = match record.changed(draft, now) {
+        Some(changed) => {
+            shelf.write(&changed)?;
+            changed
+        }
+        None => record,
+    };
+    Ok(record.summary(&path))
+}
+
+fn open(shelf: &Shelf, draft: &PullDraft, now: jiff::Timestamp) -> Result<PullRequest, ScmError> {
+    let locked = shelf.lock()?;
+    let records = locked.records()?;
+    let highest = records.last().map_or(0, |record| record.number);
+    if let Some(record) = records.into_iter().find(|record| record.is_of(draft)) {
+        return refresh(&locked, record, draft, now);
+    }
+    let number = highest.checked_add(1).ok_or_else(|| ScmError::Io {
+        doing: "number a pull request".into(),
+        source: io::Error::other(format!("`{highest}` is the last number there is")),
+    })?;
+    let record = PullRecord::new(number, &shelf.repo, draft, now);
+    locked.write(&record)?;
+    Ok(record.summary(&locked.path(number)))
+}
+
+fn update(
+    shelf: &Shelf,
+    number: u64,
+    draft: &PullDraft,
+    now: jiff::Timestamp,
+) -> Result<PullRequest, ScmError> {
+    let locked = shelf.lock()?;
+    let record = locked.read(number)?;
+    if !record.is_of(draft) {
+        let message = format!(
+            "it belongs to run `{}` and branch `{}`",
+            record.run, record.head
+        );
+        return Err(ScmError::Io {
+            doing: format!(
+                "update pull request {number} for run `{}` and branch `{}`",
+                draft.run, draft.head
+            ),
+            source: io::Error::new(io::ErrorKind::InvalidInput, message),
+        });
+    }
+    refresh(&locked, record, draft, now)
+}
+
+#[async_trait]
+impl Scm for LocalScm {
+    fn name(&self) -> &'static str {
+        "local"
+    }
+
+    fn remote(&self) -> &str {
+        &self.shelf.repo
+    }
+
+    async fn may_push(&self, branch: &str) -> Result<(), ScmError> {
+        let repo = Path::new(&self.shelf.repo);
+        match self.git.checked_out(repo, branch).await? {
+            Some(worktree) => Err(ScmError::CheckedOut {
+                branch: branch.to_owned(),
+                repo: worktree,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    async fn find(&self, head: &str) -> Result<Option<PullRequest>, ScmError> {
+        let head = head.to_owned();
+        self.on_shelf(move |shelf| {
+            let Some(locked) = shelf.lock_if_used()? else {
+                return Ok(None);
+            };
+            // The newest, when several runs have used the same branch.
+            let found = locked
+                .records()?
+                .into_iter()
+                .rfind(|record| record.head == head);
+            Ok(found.map(|record| record.summary(&locked.path(record.number))))
+        })
+        .await
+    }
+
+    async fn open(&self, draft: &PullDraft) -> Result<PullRequest, ScmError> {
+        let (draft, now) = (draft.clone(), self.clock.now());
+        self.on_shelf(move |shelf| open(shelf, &draft, now)).await
+    }
+
+    async fn update(&self, number: u64, draft: &PullDraft) -> Result<PullRequest, ScmError> {
+        let (draft, now) = (draft.clone(), self.clock.now());
+        self.on_shelf(move |shelf| update(shelf, number, &draft, now))
+            .await
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! Several processes on the same records. A test starts its own program again for each of them, with
+//! an environment that tells the copy to do a process's part instead of the test's.
+
+use std::process::{Child, Stdio};
+use std::time::Instant;
+
+use super::*;
+
+/// Tells a started copy of this program where it works: `<place>:<name of the run>`.
+const CHILD: &str = "RALPH_TEST_LOCAL_SCM_CHILD";
+
+/// How many pull requests a copy opens.
+const BRANCHES: u64 = 10;
+
+fn start(place: &Place, test: &str, run: &str) -> Child {
+    let mut task = place.root().as_os_str().to_owned();
+    task.push(format!(":{run}"));
+    Command::new(std::env::current_exe().unwrap())
+        .args([&format!("scm::local::tests::processes::{test}"), "--exact"])
+        .env(CHILD, task)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Returns the host and the run of a started copy, or nothing in the test itself.
+fn child() -> Option<(LocalScm, String)> {
+    let task = std::env::var_os(CHILD)?;
+    let (root, run) = task.to_str().unwrap().rsplit_once(':').unwrap();
+    let root = Path::new(root);
+    let clock = Arc::new(Stopped(MORNING.parse().unwrap()));
+    let records = root.join("state/pulls");
+    let scm = LocalScm::new(&records, &root.join("repo"), git_program(), clock);
+    Some((scm.unwrap(), run.to_owned()))
+}
+
+async fn open_many(scm: &LocalScm, run: &str) {
+    for branch in 0..BRANCHES {
+        let draft = draft(run, &format!("{run}/{branch}"));
+        let opened = scm.open(&draft).await.unwrap();
+        assert_eq!(scm.open(&draft).await.unwrap(), opened);
+        assert_eq!(scm.find(&draft.head).await.unwrap(), Some(opened));
+    }
+}
+
+#[tokio::test]
+async fn processes_that_open_at_once_get_one_number_each() {
+    const NAME: &str = "processes_that_open_at_once_get_one_number_each";
+    if let Some((scm, run)) = child() {
+        return open_many(&scm, &run).await;
+    }
+    let place = Place::new();
+    let runs = ["r0", "r1", "r2", "r3"];
+    let children: Vec<Child> = runs.iter().map(|run| start(&place, NAME, run)).collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let mut heads = Vec::new();
+    let names = record_names(&place.shelf());
+    for (index, name) in names.iter().enumerate() {
+        assert_eq!(*name, format!("{}.json", index + 1));
+        heads.push(LocalScm::read(&place.shelf().join(name)).unwrap().head);
+    }
+    heads.sort();
+    let expected: Vec<String> = runs
+        .iter()
+        .flat_map(|run| (0..BRANCHES).map(move |branch| format!("{run}/{branch}")))
+        .collect();
+    assert_eq!(heads, expected);
+}
+
+/// Writes until it is killed; the end is there for a test that failed to kill it.
+async fn update_until_killed(scm: &LocalScm, run: &str) {
+    let opened = scm.open(&draft(run, "a")).await.unwrap().number;
+    for round in 0..20_000 {
+        let body = format!("{round} {}", "x".repeat(100_000));
+        let draft = PullDraft {
+            body,
+            ..draft(run, "a")
+        };
+        assert_eq!(scm.update(opened, &draft).await.unwrap().number, opened);
+    }
+}
+
+#[tokio::test]
+async fn a_killed_process_leaves_only_whole_records() {
+    const KILLS: u64 = 12;
+    if let Some((scm, run)) = child() {
+        return update_until_killed(&scm, &run).await;
+    }
+    let place = Place::new();
+    for kill in 1..=KILLS {
+        let run = format!("r{kill}");
+        let mut child = start(&place, "a_killed_process_leaves_only_whole_records", &run);
+        let record = place.shelf().join(format!("{kill}.json"));
+        let patience = Instant::now() + Duration::from_mins(1);
+        while !record.exists() {
+            assert!(Instant::now() < patience, "the process opened nothing");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // Each time at another moment of its writing.
+        std::thread::sleep(Duration::from_millis(3 * kill));
+        child.kill().unwrap();
+        child.wait().unwrap();
+
+        let read = LocalScm::read(&record).unwrap();
+        assert_eq!((read.number, read.run.as_str()), (kill, run.as_str()));
+        // The run goes on after the crash: it finds what it had opened, and the lock is free.
+        let again = place.scm().open(&draft(&run, "a")).await.unwrap();
+        assert_eq!(again.number, kill);
+    }
+    assert_eq!(record_names(&place.shelf()).len() as u64, KILLS);
+}

@@ -1,0 +1,73 @@
+//! Which branches may be pushed where.
+
+use super::*;
+
+#[tokio::test]
+async fn a_branch_that_is_checked_out_is_not_pushed_to() {
+    let place = Place::new();
+    git(&place.repo(), &["branch", "free"]);
+    git(
+        &place.repo(),
+        &["worktree", "add", "-q", "-b", "feature/x", "../tree"],
+    );
+    git(
+        &place.repo(),
+        &["worktree", "add", "-q", "--detach", "../detached"],
+    );
+    git(place.root(), &["init", "-q", "-b", "trunk", "unborn"]);
+    git(place.root(), &["clone", "-q", "--bare", "repo", "bare.git"]);
+    git(
+        &place.root().join("bare.git"),
+        &["worktree", "add", "-q", "../bare-tree", "free"],
+    );
+    let cases = [
+        ("repo", "main", Some("P/repo")),
+        ("repo", "feature/x", Some("P/tree")),
+        ("repo", "free", None),
+        ("repo", "new", None),
+        ("repo", "x", None),
+        ("tree", "main", Some("P/repo")),
+        ("unborn", "trunk", Some("P/unborn")),
+        ("unborn", "main", None),
+        ("bare.git", "main", None),
+        ("bare.git", "free", Some("P/bare-tree")),
+    ];
+    for (repo, branch, worktree) in cases {
+        let result = place
+            .scm_at(&place.root().join(repo), MORNING)
+            .may_push(branch)
+            .await;
+        let expected = worktree.map(|at| format!("branch `{branch}` is checked out in `{at}`"));
+        let seen = result.err().map(|error| place.short(&error));
+        assert_eq!(seen, expected, "{repo} {branch}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_repository_is_refused() {
+    let place = Place::new();
+    // Inside of a repository, but none itself.
+    let inside = place.repo().join("inside");
+    std::fs::create_dir(&inside).unwrap();
+    let error = place.scm_at(&inside, MORNING).may_push("x").await;
+    let error = place.short(&error.unwrap_err());
+    let start = "cannot list the worktrees of `P/repo/inside`: git ended with exit status: 128: fatal: not a git repository";
+    assert!(error.starts_with(start), "{error}");
+
+    let clock: Arc<dyn Clock> = Arc::new(Stopped(MORNING.parse().unwrap()));
+    let missing = Path::new("/no/such/repo");
+    let error = LocalScm::new(&place.records(), missing, git_program(), Arc::clone(&clock));
+    assert_eq!(
+        error.err().unwrap().to_string(),
+        "cannot use repository `/no/such/repo`: No such file or directory (os error 2)"
+    );
+    let no_git = Git {
+        program: place.root().join("no-git"),
+        path: "/nowhere".into(),
+    };
+    let scm = LocalScm::new(&place.records(), &place.repo(), no_git, clock).unwrap();
+    assert_eq!(
+        place.short(&scm.may_push("x").await.unwrap_err()),
+        "cannot list the worktrees of `P/repo`: No such file or directory (os error 2)"
+    );
+}

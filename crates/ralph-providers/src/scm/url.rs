@@ -1,0 +1,81 @@
+//! The `file://` URLs that stand for records.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+/// Returns the URL of an absolute path.
+pub(super) fn of(path: &Path) -> String {
+    let mut url = String::from("file://");
+    for &byte in path.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            // Writing to a String cannot fail.
+            write!(url, "%{byte:02X}").unwrap_or_default();
+        }
+    }
+    url
+}
+
+/// Returns the path that a URL stands for, if it is one that [`of`] makes.
+pub(super) fn path(url: &str) -> Option<PathBuf> {
+    let mut rest = url.strip_prefix("file://")?.as_bytes();
+    let mut bytes = Vec::with_capacity(rest.len());
+    while let Some((&first, after)) = rest.split_first() {
+        if first == b'%' {
+            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
+            let both_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| both_hex)?);
+            rest = &after[2..];
+        } else {
+            bytes.push(first);
+            rest = after;
+        }
+    }
+    let path = PathBuf::from(OsString::from_vec(bytes));
+    path.is_absolute().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_survives_being_a_url() {
+        let odd = OsString::from_vec(b"/a/\xff#?%25+ \n".to_vec());
+        let cases = [
+            (
+                PathBuf::from("/state/pulls/0a/1.json"),
+                "file:///state/pulls/0a/1.json",
+            ),
+            (
+                PathBuf::from("/Users/me/Library/Application Support/x"),
+                "file:///Users/me/Library/Application%20Support/x",
+            ),
+            (PathBuf::from("/ü"), "file:///%C3%BC"),
+            (PathBuf::from(odd), "file:///a/%FF%23%3F%2525%2B%20%0A"),
+        ];
+        for (path_of_case, url) in cases {
+            assert_eq!(of(&path_of_case), url);
+            assert_eq!(path(url), Some(path_of_case));
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_record() {
+        for text in [
+            "",
+            "/a",
+            "https://example.com/pull/1",
+            "file://",
+            "file://host/a",
+            "file:///a%2",
+            "file:///a%+1",
+            "file:///a%é",
+        ] {
+            assert_eq!(path(text), None, "{text}");
+        }
+    }
+}

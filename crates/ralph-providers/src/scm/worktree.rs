@@ -1,0 +1,93 @@
+//! Asks git where a repository's branches are checked out.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use ralph_core::ports::ScmError;
+use tokio::process::Command;
+
+/// How long git may take for its answer.
+const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// How much of git's complaint an error repeats.
+const MAX_COMPLAINT_CHARS: usize = 2_000;
+
+/// The git that is run, and all of the environment that it gets from outside.
+#[derive(Debug, Clone)]
+pub struct Git {
+    /// The program.
+    pub program: PathBuf,
+    /// The value of `PATH`, for the programs that git itself starts.
+    pub path: OsString,
+}
+
+impl Git {
+    /// Returns the worktree of a repository that has a branch checked out, if one has.
+    pub(super) async fn checked_out(
+        &self,
+        repo: &Path,
+        branch: &str,
+    ) -> Result<Option<String>, ScmError> {
+        let listing = self
+            .list_worktrees(repo)
+            .await
+            .map_err(|source| ScmError::Io {
+                doing: format!("list the worktrees of `{}`", repo.display()),
+                source,
+            })?;
+        Ok(worktree_of(&listing, branch))
+    }
+
+    async fn list_worktrees(&self, repo: &Path) -> io::Result<Vec<u8>> {
+        let mut command = Command::new(&self.program);
+        command
+            .arg("-C")
+            .arg(repo)
+            .args(["worktree", "list", "--porcelain", "-z"])
+            .env_clear()
+            .env("PATH", &self.path)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        if let Some(parent) = repo.parent() {
+            // A directory inside a repository is none itself: nothing can be pushed there.
+            command.env("GIT_CEILING_DIRECTORIES", parent);
+        }
+        let output = tokio::time::timeout(TIMEOUT, command.output())
+            .await
+            .map_err(|_| {
+                let message = format!("git gave no answer in {} seconds", TIMEOUT.as_secs());
+                io::Error::new(io::ErrorKind::TimedOut, message)
+            })??;
+        if output.status.success() {
+            Ok(output.stdout)
+        } else {
+            Err(complaint(&output))
+        }
+    }
+}
+
+fn complaint(output: &Output) -> io::Error {
+    let words = String::from_utf8_lossy(&output.stderr);
+    let words: String = words.trim().chars().take(MAX_COMPLAINT_CHARS).collect();
+    io::Error::other(format!("git ended with {}: {words}", output.status))
+}
+
+/// Finds a branch in the output of `git worktree list --porcelain -z`.
+fn worktree_of(listing: &[u8], branch: &str) -> Option<String> {
+    let wanted = format!("branch refs/heads/{branch}");
+    let mut worktree = String::new();
+    for attribute in listing.split(|byte| *byte == 0) {
+        if let Some(path) = attribute.strip_prefix(b"worktree ") {
+            worktree = String::from_utf8_lossy(path).into_owned();
+        } else if attribute == wanted.as_bytes() {
+            return Some(worktree);
+        }
+    }
+    None
+}
