@@ -135,6 +135,15 @@ pub struct DiffSize {
     pub removed: u64,
 }
 
+/// How far a file that only grows had grown, and the digest of all of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogMark {
+    /// Its length.
+    pub bytes: u64,
+    /// The digest of these bytes.
+    pub sha256: Digest,
+}
+
 /// The figures of one iteration; also `metrics.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metrics {
@@ -337,6 +346,7 @@ pub enum Event {
         outcome: IterationOutcome,
         metrics: Metrics,
         files: BTreeMap<String, Digest>,
+        logs: BTreeMap<String, LogMark>,
     },
     /// Something a person should know.
     Notice { message: String },

@@ -131,9 +131,14 @@ pub struct Digest(String);
 impl Digest {
     /// Returns the digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
+        Self::from_sha256(&Sha256::digest(bytes))
+    }
+
+    /// Takes the raw bytes of a SHA-256.
+    pub fn from_sha256(sha256: &[u8]) -> Self {
         use fmt::Write as _;
         let mut hex = String::with_capacity(64);
-        for byte in Sha256::digest(bytes) {
+        for byte in sha256 {
             // Writing to a String cannot fail.
             write!(hex, "{byte:02x}").unwrap_or_default();
         }

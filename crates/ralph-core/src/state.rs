@@ -38,6 +38,8 @@ pub struct RunState {
     pub iteration: u32,
     /// The digest of the contract in force.
     pub contract: Digest,
+    /// All contracts that were in force at some time.
+    pub contracts: Vec<Digest>,
     /// The sandbox the work happens in.
     pub sandbox: Option<SandboxId>,
     /// Clean rooms that were made and not removed yet.
@@ -119,6 +121,7 @@ impl RunState {
             cost: Usd::ZERO,
             iteration: 0,
             contract: plan.contract.clone(),
+            contracts: vec![plan.contract.clone()],
             sandbox: None,
             clean_rooms: Vec::new(),
             workspace_ready: false,
@@ -184,7 +187,10 @@ impl RunState {
                 self.openings += 1;
             }
             Event::StatusChanged { status } => self.status = status.clone(),
-            Event::ContractChanged { contract, .. } => self.contract = contract.clone(),
+            Event::ContractChanged { contract, .. } => {
+                self.contract = contract.clone();
+                self.contracts.push(contract.clone());
+            }
             Event::SandboxCreated { .. } | Event::SandboxRemoved { .. } => {
                 self.apply_sandbox(&record.event);
             }

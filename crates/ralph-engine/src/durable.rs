@@ -5,6 +5,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use ralph_core::event::LogMark;
+use ralph_core::id::Digest;
+use sha2::{Digest as _, Sha256};
+
 /// A file operation of the state directory that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {doing} `{}`: {source}", path.display())]
@@ -102,6 +106,7 @@ pub struct AppendLog {
     path: PathBuf,
     file: File,
     length: u64,
+    hasher: Sha256,
 }
 
 impl AppendLog {
@@ -113,11 +118,11 @@ impl AppendLog {
             .mode(0o600)
             .open(&path)
             .map_err(StoreError::when("open", &path))?;
-        let length = file
-            .metadata()
-            .map_err(StoreError::when("look at", &path))?
-            .len();
-        Ok(Self { path, file, length })
+        let mut hasher = Sha256::new();
+        let length = File::open(&path)
+            .and_then(|mut existing| io::copy(&mut existing, &mut hasher))
+            .map_err(StoreError::when("read", &path))?;
+        Ok(Self { path, file, length, hasher })
     }
 
     /// Puts bytes at the end with one write. After a failure the file ends where it did before.
@@ -139,7 +144,18 @@ impl AppendLog {
             });
         }
         self.length += bytes.len() as u64;
+        self.hasher.update(bytes);
         Ok(())
+    }
+
+    /// Waits until everything is on disk.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        self.file.sync_data().map_err(StoreError::when("sync", &self.path))
+    }
+
+    /// Returns how far it has grown; the cost does not depend on its size.
+    pub fn mark(&self) -> LogMark {
+        LogMark { bytes: self.length, sha256: Digest::from_sha256(&self.hasher.clone().finalize()) }
     }
 
     /// Returns the number of bytes in it.

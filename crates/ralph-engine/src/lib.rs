@@ -10,7 +10,16 @@
 //!   [`verify`] judges a commit in a clean room, [`publish`] pushes and keeps the pull request.
 //! - [`mailbox`] brings a person's commands to a running process.
 
+pub mod capture;
+pub mod claims;
 pub mod durable;
+pub mod git;
+pub mod iteration;
 pub mod journal;
 pub mod mailbox;
+pub mod perform;
+pub mod publish;
+pub mod run;
 pub mod store;
+pub mod verify;
+pub mod workspace;

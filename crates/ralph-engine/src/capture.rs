@@ -1,0 +1,157 @@
+//! What is kept of a command's output: the beginning, the end, exact counts; redacted on the way in.
+
+use std::collections::VecDeque;
+
+use ralph_core::ports::{OutputSink, Stream};
+use ralph_core::secret::{RedactStream, Redactor};
+
+/// How much of the beginning is kept.
+pub const HEAD_BYTES: usize = 256 << 10;
+/// How much of the end is kept.
+pub const TAIL_BYTES: usize = 1 << 20;
+
+/// Keeps a bounded part of both streams, and the order in which they came.
+pub struct Capture {
+    stdout: Bounded,
+    stderr: Bounded,
+    both: Bounded,
+    redact_stdout: RedactStream,
+    redact_stderr: RedactStream,
+    clean: Vec<u8>,
+}
+
+impl Capture {
+    /// Starts with nothing.
+    pub fn new(redactor: &Redactor) -> Self {
+        Self {
+            stdout: Bounded::default(),
+            stderr: Bounded::default(),
+            both: Bounded::default(),
+            redact_stdout: redactor.stream(),
+            redact_stderr: redactor.stream(),
+            clean: Vec::new(),
+        }
+    }
+
+    /// Ends both streams and returns what was kept.
+    pub fn finish(mut self) -> Captured {
+        self.clean.clear();
+        self.redact_stdout.finish(&mut self.clean);
+        self.stdout.push(&self.clean);
+        self.both.push(&self.clean);
+        self.clean.clear();
+        self.redact_stderr.finish(&mut self.clean);
+        self.stderr.push(&self.clean);
+        self.both.push(&self.clean);
+        Captured { stdout: self.stdout.text(), stderr: self.stderr.text(), both: self.both.text() }
+    }
+}
+
+impl OutputSink for Capture {
+    fn chunk(&mut self, stream: Stream, bytes: &[u8]) {
+        self.clean.clear();
+        let (redact, kept) = match stream {
+            Stream::Stdout => (&mut self.redact_stdout, &mut self.stdout),
+            Stream::Stderr => (&mut self.redact_stderr, &mut self.stderr),
+        };
+        redact.push(bytes, &mut self.clean);
+        kept.push(&self.clean);
+        self.both.push(&self.clean);
+    }
+}
+
+/// What was kept of a command's output, as text.
+#[derive(Debug, Clone, Default)]
+pub struct Captured {
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+    /// Both, in the order in which they came.
+    pub both: String,
+}
+
+impl Captured {
+    /// Returns the last lines of both streams, at most `lines` and 2 KiB.
+    pub fn tail(&self, lines: usize) -> String {
+        let mut start = self.both.len().saturating_sub(2048);
+        while !self.both.is_char_boundary(start) {
+            start += 1;
+        }
+        let kept: Vec<&str> = self.both[start..].lines().filter(|line| !line.trim().is_empty()).collect();
+        kept[kept.len().saturating_sub(lines)..].join("\n")
+    }
+}
+
+/// The first and the last bytes of a stream.
+#[derive(Default)]
+struct Bounded {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    dropped: u64,
+}
+
+impl Bounded {
+    fn push(&mut self, mut bytes: &[u8]) {
+        let room = HEAD_BYTES - self.head.len();
+        if room > 0 {
+            let (first, rest) = bytes.split_at(room.min(bytes.len()));
+            self.head.extend_from_slice(first);
+            bytes = rest;
+        }
+        if bytes.len() > TAIL_BYTES {
+            let surplus = bytes.len() - TAIL_BYTES;
+            self.dropped += (surplus + self.tail.len()) as u64;
+            self.tail.clear();
+            bytes = &bytes[surplus..];
+        }
+        let surplus = (self.tail.len() + bytes.len()).saturating_sub(TAIL_BYTES);
+        self.tail.drain(..surplus);
+        self.dropped += surplus as u64;
+        self.tail.extend(bytes);
+    }
+
+    fn text(mut self) -> String {
+        let head = String::from_utf8_lossy(&self.head);
+        let tail = String::from_utf8_lossy(self.tail.make_contiguous());
+        if self.dropped == 0 {
+            return format!("{head}{tail}");
+        }
+        format!("{head}\n… {} bytes left out …\n{tail}", self.dropped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_keeps_its_beginning_its_end_and_the_count() {
+        let mut kept = Bounded::default();
+        kept.push(b"begin");
+        for _ in 0..100 {
+            kept.push(&vec![b'x'; 100_000]);
+        }
+        kept.push(b"end");
+        let dropped = 5 + 10_000_000 + 3 - HEAD_BYTES - TAIL_BYTES;
+        let text = kept.text();
+        assert!(text.starts_with("beginxxx") && text.ends_with("xxxend"));
+        assert!(text.contains(&format!("… {dropped} bytes left out …")));
+        let mut once = Bounded::default();
+        once.push(&vec![b'y'; 5 << 20]);
+        assert_eq!(once.head.len() + once.tail.len(), HEAD_BYTES + TAIL_BYTES);
+    }
+
+    #[test]
+    fn short_output_is_kept_whole_and_in_order() {
+        let mut capture = Capture::new(&Redactor::default());
+        capture.chunk(Stream::Stdout, b"one\n");
+        capture.chunk(Stream::Stderr, b"two\n");
+        capture.chunk(Stream::Stdout, b"three\n");
+        let kept = capture.finish();
+        assert_eq!(kept.stdout, "one\nthree\n");
+        assert_eq!(kept.stderr, "two\n");
+        assert_eq!(kept.both, "one\ntwo\nthree\n");
+        assert_eq!(kept.tail(2), "two\nthree");
+    }
+}

@@ -1,0 +1,81 @@
+//! What can break a run from outside. Everything else is a result, and recorded.
+
+use ralph_core::ports::{ModelError, SandboxError, ScmError};
+use ralph_core::run::PauseReason;
+
+use crate::durable::StoreError;
+use crate::git::GitError;
+use crate::journal::JournalError;
+
+/// Why a run cannot go on by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The state directory.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The sandbox.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// Git, on the host or in the sandbox.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The source host.
+    #[error(transparent)]
+    Scm(#[from] ScmError),
+    /// The model.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The contract on the host cannot be read any more.
+    #[error("the task file of the run is damaged: {0}")]
+    Contract(String),
+    /// A person ended it.
+    #[error("stopped by a person")]
+    Stopped,
+    /// The program was told to end.
+    #[error("the program was told to end")]
+    Interrupted,
+}
+
+impl RunError {
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Store(error) => error.hint().to_owned(),
+            Self::Journal(JournalError::Store(error)) => error.hint().to_owned(),
+            Self::Journal(JournalError::Held { .. }) => "wait for it, or send it a command".into(),
+            Self::Journal(JournalError::Empty { .. } | JournalError::Damaged { .. }) => {
+                "`ralph audit` shows what is damaged; start the task again with `ralph run --new`".into()
+            }
+            Self::Sandbox(SandboxError::Gone(_)) => {
+                "`ralph resume` makes a new one from the last commit that the host has".into()
+            }
+            Self::Sandbox(_) => "look at the sandbox's directory, then `ralph resume`".into(),
+            Self::Git(error) => error.hint().to_owned(),
+            Self::Scm(ScmError::CheckedOut { .. }) => "check out another branch there, then `ralph resume`".into(),
+            Self::Scm(ScmError::Io { .. } | ScmError::Damaged { .. }) => "repair it, then `ralph resume`".into(),
+            Self::Model(ModelError::Unauthorized { .. }) => "give it a valid key, then `ralph resume`".into(),
+            Self::Model(ModelError::Transient { .. }) => "wait a little, then `ralph resume`".into(),
+            Self::Model(ModelError::Broken { .. }) => "change the model or its settings, then `ralph resume`".into(),
+            Self::Contract(_) => "repair it, then `ralph resume`".into(),
+            Self::Stopped | Self::Interrupted => "`ralph resume` continues".into(),
+        }
+    }
+
+    /// Returns the reason to pause with.
+    pub fn pause_reason(&self) -> PauseReason {
+        match self {
+            Self::Interrupted => PauseReason::Interrupted,
+            Self::Stopped
+            | Self::Store(_)
+            | Self::Journal(_)
+            | Self::Sandbox(_)
+            | Self::Git(_)
+            | Self::Scm(_)
+            | Self::Model(_)
+            | Self::Contract(_) => PauseReason::Broken { what: self.to_string(), fix: self.hint() },
+        }
+    }
+}
