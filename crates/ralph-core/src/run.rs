@@ -50,11 +50,6 @@ pub enum PauseReason {
         /// What to do about it.
         fix: String,
     },
-    /// The program died in this run again and again.
-    CrashLoop {
-        /// How often in a row.
-        crashes: u32,
-    },
 }
 
 /// Why a run failed.
@@ -85,9 +80,6 @@ impl fmt::Display for PauseReason {
             Self::Interrupted => f.write_str("the program was told to end"),
             Self::Model { question } => write!(f, "the model asks: {question}"),
             Self::Broken { what, fix } => write!(f, "{what} — {fix}"),
-            Self::CrashLoop { crashes } => {
-                write!(f, "the program died {crashes} times in a row in this run")
-            }
         }
     }
 }
@@ -179,7 +171,8 @@ impl RunStatus {
             }
             S::Running => matches!(
                 next,
-                S::Running
+                S::Preparing
+                    | S::Running
                     | S::Paused(_)
                     | S::Verifying
                     | S::Stopped
@@ -197,7 +190,8 @@ impl RunStatus {
             ),
             S::Verifying => matches!(
                 next,
-                S::Running
+                S::Preparing
+                    | S::Running
                     | S::Verifying
                     | S::Succeeded
                     | S::Paused(_)

@@ -62,10 +62,10 @@ pub struct RunState {
     pub loop_scores: Vec<f64>,
     /// Why the last wish to end with success was refused; empty once an iteration has seen it.
     pub refusals: Vec<String>,
+    /// The iteration in which that happened.
+    pub refused_in: u32,
     /// Places in a script that have been used.
     pub script: Vec<String>,
-    /// Openings since the last finished iteration.
-    pub openings: u32,
     /// The iteration that was started and not finished.
     pub open: Option<OpenIteration>,
 }
@@ -81,7 +81,9 @@ pub struct OpenIteration {
     pub started_at: jiff::Timestamp,
     /// Model calls that were begun.
     pub attempts: u32,
-    /// The digest of the answer that was understood, with the attempt it came from.
+    /// Answers that arrived.
+    pub replies: usize,
+    /// Whether the last answer was understood.
     pub accepted: bool,
     /// The last answer on disk.
     pub response: Option<Digest>,
@@ -133,8 +135,8 @@ impl RunState {
             last_metrics: None,
             loop_scores: Vec::new(),
             refusals: Vec::new(),
+            refused_in: 0,
             script: Vec::new(),
-            openings: 0,
             open: None,
             plan: (**plan).clone(),
         })
@@ -184,7 +186,6 @@ impl RunState {
             Event::RunOpened { epoch, pid } => {
                 self.epoch = *epoch;
                 self.pid = Some(*pid);
-                self.openings += 1;
             }
             Event::StatusChanged { status } => self.status = status.clone(),
             Event::ContractChanged { contract, .. } => {
@@ -205,7 +206,10 @@ impl RunState {
             Event::VerifyFinished { head, green, .. } => {
                 self.verified = Some((head.clone(), *green));
             }
-            Event::SuccessRefused { reasons, .. } => self.refusals.clone_from(reasons),
+            Event::SuccessRefused { reasons, iteration } => {
+                self.refusals.clone_from(reasons);
+                self.refused_in = *iteration;
+            }
             Event::IterationStarted { .. }
             | Event::ModelAsked { .. }
             | Event::ModelReplied { .. }
@@ -261,7 +265,9 @@ impl RunState {
             }
             Event::IterationFinished { metrics, .. } => {
                 self.open = None;
-                self.openings = 0;
+                if self.refused_in < metrics.iteration {
+                    self.refusals.clear();
+                }
                 self.loop_scores.extend(metrics.loop_score);
                 let surplus = self.loop_scores.len().saturating_sub(5);
                 self.loop_scores.drain(..surplus);
@@ -283,6 +289,7 @@ impl OpenIteration {
             head,
             started_at,
             attempts: 0,
+            replies: 0,
             accepted: false,
             response: None,
             rejected: None,
@@ -310,6 +317,7 @@ impl OpenIteration {
                 self.attempts = *attempt;
                 self.prompt_bytes = *prompt_bytes;
                 self.response = None;
+                self.rejected = None;
             }
             Event::ModelReplied {
                 response,
@@ -319,6 +327,7 @@ impl OpenIteration {
                 ..
             } => {
                 self.response = Some(response.clone());
+                self.replies += 1;
                 self.model_ms += duration_ms;
                 self.usage.add(*usage);
                 self.cost += *cost_usd;

@@ -10,16 +10,22 @@
 //!   [`verify`] judges a commit in a clean room, [`publish`] pushes and keeps the pull request.
 //! - [`mailbox`] brings a person's commands to a running process.
 
+mod ask;
 pub mod capture;
 pub mod claims;
+pub mod contract;
+mod control;
 pub mod durable;
+pub mod error;
 pub mod git;
 pub mod iteration;
 pub mod journal;
 pub mod mailbox;
 pub mod perform;
+mod prepare;
 pub mod publish;
 pub mod run;
 pub mod store;
+mod transfer;
 pub mod verify;
 pub mod workspace;

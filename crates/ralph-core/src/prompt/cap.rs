@@ -3,7 +3,7 @@
 use super::build::RULES;
 
 /// No prompt is larger than this, system and user message together.
-pub const MAX_PROMPT_BYTES: usize = 400 * KIB;
+pub const MAX_PROMPT_BYTES: usize = 448 * KIB;
 
 /// No prompt that asks for a corrected reply is larger than this.
 pub const MAX_REPAIR_BYTES: usize = MAX_PROMPT_BYTES + 12 * KIB;
@@ -68,9 +68,8 @@ pub(super) const STATUS: Cap = Cap::new(Keep::Head, 100, 8 * KIB, KIB);
 pub(super) const DIFF_STAT: Cap = Cap::new(Keep::Ends, 60, 4 * KIB, KIB);
 pub(super) const COMMITS: Cap = Cap::new(Keep::Head, 10, 3 * KIB, 256);
 pub(super) const TEST_COMMAND: Cap = Cap::new(Keep::Head, 20, KIB, KIB);
-pub(super) const TEST_OUTPUT: Cap = Cap::new(Keep::Tail, 300, 12 * KIB, 2 * KIB);
+pub(super) const OUTPUT: Cap = Cap::new(Keep::Tail, 800, 32 * KIB, 2 * KIB);
 pub(super) const REFUSALS: Cap = Cap::new(Keep::Head, 60, 4 * KIB, KIB);
-pub(super) const REPLY_ERROR: Cap = Cap::new(Keep::Head, 40, 2 * KIB, KIB);
 /// The schema is the program's own text; it is never that long.
 pub(super) const SCHEMA: Cap = Cap::new(Keep::Head, 1000, 24 * KIB, 4 * KIB);
 
@@ -81,7 +80,7 @@ pub(super) const BAD_REPLY_ERRORS: Cap = Cap::new(Keep::Head, 60, 4 * KIB, KIB);
 /// What one part adds to its text at most: heading, explanation, names, fences, marker.
 const FRAME: usize = KIB + 2 * MAX_BACKTICKS + 3 * MAX_NAME_BYTES;
 
-const PARTS: [Cap; 13] = [
+const PARTS: [Cap; 12] = [
     TASK,
     GUARDRAILS,
     PROGRESS,
@@ -91,9 +90,8 @@ const PARTS: [Cap; 13] = [
     DIFF_STAT,
     COMMITS,
     TEST_COMMAND,
-    TEST_OUTPUT,
+    OUTPUT,
     REFUSALS,
-    REPLY_ERROR,
     SCHEMA,
 ];
 

@@ -22,4 +22,4 @@ mod tests;
 pub use build::build;
 pub use cap::{MAX_PROMPT_BYTES, MAX_REPAIR_BYTES};
 pub use repair::build_repair;
-pub use snapshot::{GitSummary, LastTests, Snapshot};
+pub use snapshot::{GitSummary, LastOutput, LastTests, Snapshot};

@@ -19,11 +19,9 @@ pub struct Snapshot {
     /// Where the repository stands.
     pub git: GitSummary,
     /// The last run of the test command, if it ran.
-    pub last_tests: Option<LastTests>,
+    pub last_output: Option<LastOutput>,
     /// Why the last `stop_success` was refused, one reason each.
     pub refusals: Vec<String>,
-    /// Why the previous reply could not be read.
-    pub last_reply_error: Option<String>,
     /// What the run may spend.
     pub limits: Limits,
     /// What it has spent.
@@ -55,15 +53,22 @@ pub struct GitSummary {
     pub diff_file: String,
 }
 
-/// The last run of the test command.
+/// What the commands of the last iteration printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastOutput {
+    /// The last run of the test command, if there was one.
+    pub tests: Option<LastTests>,
+    /// The end of what the commands of the last iteration printed.
+    pub output_tail: String,
+    /// The file that has all of it, such as `.ralph/iterations/7/test_output.txt`.
+    pub file: String,
+}
+
+/// A run of the test command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastTests {
     /// What ran.
     pub command: String,
     /// How it ended.
     pub ended: Ended,
-    /// The end of what it printed.
-    pub output_tail: String,
-    /// The file that has all of it, such as `.ralph/iterations/7/test_output.txt`.
-    pub file: String,
 }

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use ralph_core::id::CommitId;
 use ralph_core::path::{SandboxPath, WorkspacePath};
-use ralph_core::ports::{Ended, Exec, OutputSink, Sandbox, SandboxError, Stream, WriteMode};
+use ralph_core::ports::{Ended, Exec, OutputSink, Sandbox, SandboxError, Stream};
 
 use super::GitError;
 use crate::durable::StoreError;
 use crate::error::RunError;
+use crate::transfer;
 
 const TIMEOUT: Duration = Duration::from_mins(10);
 const ANSWER_LIMIT: usize = 64 << 20;
-const CHUNK: usize = 8 << 20;
 /// The most files one commit may touch.
 pub const MAX_COMMIT_FILES: usize = 500;
 /// The most bytes one commit may add.
@@ -132,7 +132,7 @@ impl<'a> SandboxGit<'a> {
 
     /// Puts a repository with one branch into the workspace, replacing its `.git`. Files stay as they are.
     pub async fn install(&self, origin: Origin<'_>) -> Result<(), RunError> {
-        self.upload(origin.bundle, &scratch("in.bundle")?).await?;
+        transfer::upload(self.sandbox, origin.bundle, &scratch("in.bundle")?).await?;
         let script = "set -e; rm -rf clone; \
             git clone --quiet --no-checkout --template= --branch \"$BRANCH\" in.bundle clone; \
             cd clone; git remote remove origin; \
@@ -157,21 +157,6 @@ impl<'a> SandboxGit<'a> {
         }
         let exec = Exec::argv(["git", "update-index", "--skip-worktree", "-z", "--stdin"], TIMEOUT).with_stdin(tracked);
         self.checked("update-index", exec).await.map(drop)
-    }
-
-    async fn upload(&self, from: &Path, to: &SandboxPath) -> Result<(), RunError> {
-        use std::io::Read as _;
-        let mut file = std::fs::File::open(from).map_err(StoreError::when("open", from))?;
-        let mut mode = WriteMode::Replace;
-        loop {
-            let mut chunk = Vec::with_capacity(CHUNK);
-            (&mut file).take(CHUNK as u64).read_to_end(&mut chunk).map_err(StoreError::when("read", from))?;
-            if chunk.is_empty() && mode == WriteMode::Append {
-                return Ok(());
-            }
-            self.sandbox.write(to, &chunk, mode).await?;
-            mode = WriteMode::Append;
-        }
     }
 
     /// Looks at the workspace. The run's own files are left out.

@@ -37,8 +37,8 @@ fn every_cut_names_its_file() {
     let mut snapshot = giant("some line\n");
     snapshot.git.diff_file = "DIFF".into();
     snapshot.git.status_total = 157;
-    if let Some(tests) = &mut snapshot.last_tests {
-        tests.file = "TESTS".into();
+    if let Some(output) = &mut snapshot.last_output {
+        output.file = "TESTS".into();
     }
     let text = build(&snapshot).text();
     let markers: Vec<&str> = text
@@ -58,7 +58,6 @@ fn every_cut_names_its_file() {
             "git log",
             "ralph_task.md",
             "TESTS",
-            ".ralph/errors.log",
             ".ralph/errors.log",
             "the schema",
         ]

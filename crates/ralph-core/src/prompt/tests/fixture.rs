@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::budget::{Limits, Spent};
 use crate::money::Usd;
 use crate::ports::Ended;
-use crate::prompt::{GitSummary, LastTests, Snapshot};
+use crate::prompt::{GitSummary, LastOutput, LastTests, Snapshot};
 
 /// The seventh iteration of a small run.
 pub(super) fn seventh() -> Snapshot {
@@ -16,14 +16,15 @@ pub(super) fn seventh() -> Snapshot {
         notes: Some("The route lives in `src/server.ts`.\n".into()),
         errors_tail: "iteration 6: run `npm test`: \u{1b}[31mexit 1\u{1b}[0m\r\n".into(),
         git: git(),
-        last_tests: Some(LastTests {
-            command: "npm test".into(),
-            ended: Ended::Exited(1),
+        last_output: Some(LastOutput {
+            tests: Some(LastTests {
+                command: "npm test".into(),
+                ended: Ended::Exited(1),
+            }),
             output_tail: "1..2\nok 1 - answers\nnot ok 2 - answers JSON\n".into(),
             file: ".ralph/iterations/6/test_output.txt".into(),
         }),
         refusals: vec!["checkbox `M1.2` is not ticked".into(), "tests are red:\nexit 1".into()],
-        last_reply_error: Some("`actions` is missing".into()),
         limits: Limits {
             max_iterations: Some(30),
             max_wall_time: Some(Duration::from_hours(2)),
@@ -74,14 +75,15 @@ pub(super) fn giant(piece: &str) -> Snapshot {
             last_commits: list.clone(),
             diff_file: text.clone(),
         },
-        last_tests: Some(LastTests {
-            command: text.clone(),
-            ended: Ended::Signalled(i32::MAX - 128),
+        last_output: Some(LastOutput {
+            tests: Some(LastTests {
+                command: text.clone(),
+                ended: Ended::Signalled(i32::MAX - 128),
+            }),
             output_tail: text.clone(),
             file: text.clone(),
         }),
         refusals: list,
-        last_reply_error: Some(text.clone()),
         limits: Limits {
             max_iterations: Some(u32::MAX),
             max_wall_time: Some(Duration::MAX),

@@ -13,7 +13,7 @@ const TEN: [&str; 10] = [
     "5. Notes",
     "6. Last errors",
     "7. Git",
-    "8. Last tests",
+    "8. Last command output",
     "9. Budgets",
     "10. Actions",
 ];
@@ -50,13 +50,7 @@ fn headings(text: &str) -> Vec<String> {
 
 fn with_feedback() -> Vec<&'static str> {
     let mut all = TEN.to_vec();
-    all.splice(
-        8..8,
-        [
-            "The last stop_success was refused",
-            "The previous reply could not be read",
-        ],
-    );
+    all.splice(8..8, ["The last stop_success was refused"]);
     all
 }
 

@@ -1,0 +1,202 @@
+//! The contract in force: the task file as the run holds it, and changes that a person makes to it.
+//!
+//! A person edits the task file on the host: the one the run was started with, or the run's own
+//! copy. What the model does to its copy in the sandbox never comes here.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use ralph_core::id::Digest;
+use ralph_core::lint;
+use ralph_core::task::{Contract, TaskFile};
+
+use crate::durable::{self, StoreError};
+use crate::error::RunError;
+use crate::store::RunDir;
+
+/// The largest file that is looked at.
+const MAX_BYTES: u64 = 512 << 10;
+
+/// The contract in force, and where a person may change it.
+pub struct Pinned {
+    dir: RunDir,
+    source: PathBuf,
+    task: TaskFile,
+    digest: Digest,
+    source_seen: Option<Digest>,
+    host_seen: Option<Digest>,
+}
+
+/// What became of a person's change.
+#[derive(Debug)]
+pub enum Taken {
+    /// It holds from now on.
+    Changed {
+        /// The new contract's digest.
+        digest: Digest,
+        /// What is different, for people.
+        changes: Vec<String>,
+        /// Boxes whose text or verification changed: they have to be verified again.
+        reopened: BTreeSet<String>,
+    },
+    /// It cannot be used.
+    Rejected(String),
+}
+
+/// Returns the digest that a contract goes by: of its text with all boxes open.
+pub fn digest(task: &TaskFile) -> Digest {
+    Digest::of(task.with_ticks(&BTreeSet::new()).as_bytes())
+}
+
+impl Pinned {
+    /// Pins a new run's contract.
+    pub fn pin(dir: &RunDir, source: PathBuf, task: TaskFile) -> Result<Self, StoreError> {
+        let text = task.with_ticks(&BTreeSet::new());
+        durable::write(&dir.contract(), text.as_bytes())?;
+        let digest = digest(&task);
+        let seen = Some(Digest::of(text.as_bytes()));
+        Ok(Self { dir: dir.clone(), source, task, digest: digest.clone(), source_seen: Some(digest), host_seen: seen })
+    }
+
+    /// Reads the contract of an existing run. `known` are the contracts that were in force before.
+    pub fn open(dir: &RunDir, source: PathBuf, in_force: &Digest, known: &[Digest]) -> Result<Self, RunError> {
+        let path = dir.contract();
+        let bytes = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
+        let task = TaskFile::parse(&bytes).map_err(|findings| {
+            RunError::Contract(findings.first().map(ToString::to_string).unwrap_or_default())
+        })?;
+        // A source that was in force once is the one the run started from; only a new one is a change.
+        let source_now = read(&source).map(|(_, digest)| digest);
+        let source_seen = source_now.filter(|digest| known.contains(digest));
+        let untouched = digest(&task) == *in_force;
+        let host_seen = untouched.then(|| Digest::of(&bytes));
+        Ok(Self { dir: dir.clone(), source, digest: in_force.clone(), task, source_seen, host_seen })
+    }
+
+    /// Returns the task.
+    pub fn task(&self) -> &TaskFile {
+        &self.task
+    }
+
+    /// Returns the machine part.
+    pub fn contract(&self) -> &Contract {
+        &self.task.contract
+    }
+
+    /// Returns its digest.
+    pub fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    /// Writes the ticks into the run's copy and returns the text that the sandbox should show.
+    pub fn write_ticks(&mut self, ticked: &BTreeSet<String>) -> Result<String, StoreError> {
+        let text = self.task.with_ticks(ticked);
+        let digest = Digest::of(text.as_bytes());
+        if self.host_seen.as_ref() != Some(&digest) {
+            durable::write(&self.dir.contract(), text.as_bytes())?;
+            self.host_seen = Some(digest);
+        }
+        Ok(text)
+    }
+
+    /// Looks whether a person changed the contract, and takes a usable change up.
+    pub fn take_up(&mut self) -> Option<Taken> {
+        let host = std::fs::read(self.dir.contract()).ok()?;
+        let host_now = Digest::of(&host);
+        if self.host_seen.as_ref() != Some(&host_now) {
+            self.host_seen = Some(host_now);
+            return self.consider(&host);
+        }
+        let (bytes, source_now) = read(&self.source)?;
+        if self.source_seen.as_ref() == Some(&source_now) {
+            return None;
+        }
+        self.source_seen = Some(source_now);
+        self.consider(&bytes)
+    }
+
+    fn consider(&mut self, bytes: &[u8]) -> Option<Taken> {
+        let report = lint::check(bytes);
+        let usable = report.is_ok();
+        let task = match report.task {
+            Some(task) if usable => task,
+            _ => {
+                let first = report.findings.first().map(ToString::to_string).unwrap_or_default();
+                return Some(Taken::Rejected(first));
+            }
+        };
+        let new_digest = digest(&task);
+        if new_digest == self.digest {
+            return None;
+        }
+        if let Some(key) = fixed_key(&self.task.contract, &task.contract) {
+            return Some(Taken::Rejected(format!("`{key}` cannot change while a run is under way")));
+        }
+        let taken = Taken::Changed {
+            changes: differences(&self.task, &task),
+            reopened: reopened(&self.task, &task),
+            digest: new_digest.clone(),
+        };
+        self.task = task;
+        self.digest = new_digest;
+        Some(taken)
+    }
+}
+
+fn read(path: &std::path::Path) -> Option<(Vec<u8>, Digest)> {
+    let size = std::fs::metadata(path).ok()?.len();
+    let bytes = (size <= MAX_BYTES).then(|| std::fs::read(path).ok()).flatten()?;
+    // The digest of an unusable file is that of its bytes: it is looked at once, not every time.
+    let digest = TaskFile::parse(&bytes).map_or_else(|_| Digest::of(&bytes), |task| digest(&task));
+    Some((bytes, digest))
+}
+
+/// Returns the first key that differs though it decides where the work happens.
+fn fixed_key(old: &Contract, new: &Contract) -> Option<&'static str> {
+    let pairs = [
+        ("task_id", old.task_id == new.task_id),
+        ("repo_url", old.repo_url == new.repo_url),
+        ("base_branch", old.base_branch == new.base_branch),
+        ("target_branch_prefix", old.target_branch_prefix == new.target_branch_prefix),
+        ("target_branch_slug", old.target_branch_slug == new.target_branch_slug),
+        ("sandbox_provider", old.sandbox_provider == new.sandbox_provider),
+        ("engine", old.engine == new.engine),
+    ];
+    pairs.into_iter().find(|(_, same)| !same).map(|(key, _)| key)
+}
+
+fn differences(old: &TaskFile, new: &TaskFile) -> Vec<String> {
+    let mut changes = Vec::new();
+    let mut note = |key: &str, old: String, new: String| {
+        if old != new {
+            changes.push(format!("{key}: {old} → {new}"));
+        }
+    };
+    let (a, b) = (old.contract.limits(), new.contract.limits());
+    note("max_iterations", show(a.max_iterations), show(b.max_iterations));
+    note("max_wall_time_minutes", show(a.max_wall_time.map(|t| t.as_secs() / 60)), show(b.max_wall_time.map(|t| t.as_secs() / 60)));
+    note("max_cost_usd_estimate", show(a.max_cost), show(b.max_cost));
+    note("max_tokens_total", show(a.max_tokens), show(b.max_tokens));
+    note("test_command", show(old.contract.test_command.clone()), show(new.contract.test_command.clone()));
+    note("checkboxes", old.checkboxes.len().to_string(), new.checkboxes.len().to_string());
+    if changes.is_empty() {
+        changes.push("the text".into());
+    }
+    changes
+}
+
+fn show<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(|| "not set".into(), |value| value.to_string())
+}
+
+fn reopened(old: &TaskFile, new: &TaskFile) -> BTreeSet<String> {
+    let same_test = old.contract.verify_commands == new.contract.verify_commands;
+    old.checkboxes
+        .iter()
+        .filter(|was| {
+            let now = new.checkboxes.iter().find(|now| now.id == was.id);
+            now.is_none_or(|now| now.text != was.text || now.verify != was.verify || (now.verify.is_empty() && !same_test))
+        })
+        .map(|was| was.id.clone())
+        .collect()
+}

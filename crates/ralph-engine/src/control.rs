@@ -1,0 +1,79 @@
+//! Listens to people: commands from the mailbox, and the signal that ends the program.
+
+use std::time::Duration;
+
+use ralph_core::run::Command;
+use tokio::sync::watch;
+
+use crate::mailbox::{Letter, Mailbox};
+
+const LOOK_EVERY: Duration = Duration::from_millis(150);
+
+/// What a person wants at the next action boundary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// Wait.
+    Pause,
+    /// Start a fresh iteration.
+    Rotate,
+}
+
+/// The ear of a running run.
+pub(crate) struct Control {
+    mailbox: Mailbox,
+    interrupt: watch::Receiver<bool>,
+    pub(crate) wish: Option<Wish>,
+}
+
+/// Something a person did.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// A command arrived.
+    Letter(Letter),
+    /// The program should end.
+    Interrupt,
+}
+
+impl Control {
+    pub(crate) fn new(mailbox: Mailbox, interrupt: watch::Receiver<bool>) -> Self {
+        Self { mailbox, interrupt, wish: None }
+    }
+
+    /// Returns what has arrived, without waiting.
+    pub(crate) fn poll(&self) -> Option<Call> {
+        if *self.interrupt.borrow() {
+            return Some(Call::Interrupt);
+        }
+        self.mailbox.next().map(Call::Letter)
+    }
+
+    /// Waits for the next thing. It can be dropped and called again at any time.
+    pub(crate) async fn next(&self) -> Call {
+        let mut interrupt = self.interrupt.clone();
+        loop {
+            if let Some(call) = self.poll() {
+                return call;
+            }
+            // A sender that is gone can never interrupt: only the mailbox is left.
+            let signalled = interrupt.changed();
+            if tokio::time::timeout(LOOK_EVERY, signalled).await.is_ok_and(|changed| changed.is_err()) {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        }
+    }
+
+    /// Removes a command that was answered.
+    pub(crate) fn answered(&self, letter: &Letter) {
+        self.mailbox.discard(&letter.id);
+    }
+
+    /// Notes what to do at the next boundary.
+    pub(crate) fn note(&mut self, command: Command) {
+        match command {
+            Command::Pause => self.wish = Some(Wish::Pause),
+            Command::Rotate => self.wish = Some(Wish::Rotate),
+            Command::Resume => self.wish = None,
+            Command::Stop => {}
+        }
+    }
+}

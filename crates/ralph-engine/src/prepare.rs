@@ -1,0 +1,123 @@
+//! Brings a run to the point where an iteration can begin: repository, sandbox, branch, files.
+//! Every step looks at what is there, so it can be repeated after a crash.
+
+use std::collections::BTreeMap;
+
+use ralph_core::event::{Event, Purpose};
+use ralph_core::ports::{Labels, Sandbox, SandboxSpec};
+
+use crate::error::RunError;
+use crate::git::{HostRepo, Origin, SandboxGit};
+use crate::journal::Journal;
+use crate::run::Outside;
+use crate::store::RunDir;
+use crate::workspace::{Files, Finding, Workspace};
+
+/// A workspace that is ready.
+pub(crate) struct Ready {
+    pub(crate) sandbox: Box<dyn Sandbox>,
+    pub(crate) workspace: Workspace,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Returns the marks of a sandbox of a run.
+pub(crate) fn labels(run: &str, epoch: u32, purpose: &str) -> Labels {
+    [("run", run), ("generation", &epoch.to_string()), ("purpose", purpose)]
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// Fetches the base commit into the run's own repository.
+pub(crate) async fn repository(journal: &Journal, repo: &HostRepo) -> Result<(), RunError> {
+    let plan = &journal.state().plan;
+    Ok(repo.prepare(&plan.repo, &plan.base_branch, &plan.base, &plan.branch).await?)
+}
+
+/// Finds or makes the sandbox with the repository on its branch and the run's files in it.
+pub(crate) async fn workspace(
+    journal: &mut Journal,
+    outside: &Outside,
+    dir: &RunDir,
+    repo: &HostRepo,
+    files: &Files,
+    task: String,
+) -> Result<Ready, RunError> {
+    remove_leftovers(journal, outside).await?;
+    if let Some(sandbox) = existing(journal, outside).await? {
+        if journal.state().workspace_ready {
+            let (workspace, findings) = Workspace::attach(&*sandbox, files, task).await?;
+            return Ok(Ready { sandbox, workspace, findings });
+        }
+        // It was never finished: a fresh one is quicker than finding out how far it came.
+        sandbox.remove().await?;
+        journal.append(Event::SandboxRemoved { sandbox: sandbox.id().clone() })?;
+    }
+    let sandbox = create(journal, outside, Purpose::Work).await?;
+    let branch = journal.state().plan.branch.clone();
+    install(&*sandbox, dir, repo, &branch).await?;
+    let git = SandboxGit::new(&*sandbox);
+    git.check_out().await?;
+    git.hide_own_files().await?;
+    let workspace = Workspace::install(&*sandbox, files, task).await?;
+    let head = repo.head(&branch).await?;
+    journal.append(Event::WorkspaceReady { branch, head })?;
+    Ok(Ready { sandbox, workspace, findings: Vec::new() })
+}
+
+/// Puts the host's branch into a sandbox as its repository.
+pub(crate) async fn install(sandbox: &dyn Sandbox, dir: &RunDir, repo: &HostRepo, branch: &str) -> Result<(), RunError> {
+    let bundle = dir.root().join("out.bundle");
+    repo.bundle(branch, &bundle).await?;
+    let installed = SandboxGit::new(sandbox).install(Origin { bundle: &bundle, branch }).await;
+    // Only a copy: what matters is in the repository.
+    std::fs::remove_file(&bundle).ok();
+    installed
+}
+
+/// Makes a sandbox and tells the journal.
+pub(crate) async fn create(
+    journal: &mut Journal,
+    outside: &Outside,
+    purpose: Purpose,
+) -> Result<Box<dyn Sandbox>, RunError> {
+    let name = match purpose {
+        Purpose::Work => "work",
+        Purpose::CleanRoom => "clean_room",
+    };
+    let state = journal.state();
+    let spec = SandboxSpec { labels: labels(state.plan.run.as_str(), state.epoch, name), env: BTreeMap::new() };
+    let sandbox = outside.sandboxes.create(&spec).await?;
+    journal.append(Event::SandboxCreated { sandbox: sandbox.id().clone(), purpose })?;
+    Ok(sandbox)
+}
+
+async fn existing(journal: &mut Journal, outside: &Outside) -> Result<Option<Box<dyn Sandbox>>, RunError> {
+    let Some(id) = journal.state().sandbox.clone() else { return Ok(None) };
+    let sandbox = outside.sandboxes.attach(&id).await?;
+    if sandbox.is_none() {
+        let message = format!("sandbox `{id}` is gone; a new one is made from the last commit that the host has");
+        journal.append_all([Event::Notice { message }, Event::SandboxRemoved { sandbox: id }])?;
+    }
+    Ok(sandbox)
+}
+
+/// Removes sandboxes of this run that no record knows: made just before a crash, or clean rooms.
+async fn remove_leftovers(journal: &mut Journal, outside: &Outside) -> Result<(), RunError> {
+    let run = journal.state().plan.run.to_string();
+    let work = journal.state().sandbox.clone();
+    for info in outside.sandboxes.list().await? {
+        if info.labels.get("run") != Some(&run) || Some(&info.id) == work.as_ref() {
+            continue;
+        }
+        if let Some(sandbox) = outside.sandboxes.attach(&info.id).await? {
+            sandbox.remove().await?;
+        }
+        journal.append(Event::SandboxRemoved { sandbox: info.id })?;
+    }
+    // Clean rooms that are gone already.
+    for room in journal.state().clean_rooms.clone() {
+        journal.append(Event::SandboxRemoved { sandbox: room })?;
+    }
+    Ok(())
+}

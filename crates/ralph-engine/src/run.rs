@@ -1,0 +1,342 @@
+//! One run: opens it, prepares it, iterates until a verdict, obeys commands on the way.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ralph_core::budget;
+use ralph_core::event::Event;
+use ralph_core::id::Digest;
+use ralph_core::ports::{Clock, Exec, ExecOutcome, Model, OutputSink, Sandbox, SandboxProvider, Scm};
+use ralph_core::price::Price;
+use ralph_core::run::{self, Command, FailReason, PauseReason, RunStatus};
+use ralph_core::secret::Redactor;
+use ralph_core::state::RunState;
+use tokio::sync::watch;
+
+use crate::contract::{Pinned, Taken};
+use crate::control::{Call, Control, Wish};
+use crate::error::RunError;
+use crate::git::{HostGit, HostRepo, WorkTree};
+use crate::iteration::{self, Next};
+use crate::journal::Journal;
+use crate::mailbox::{Letter, Mailbox};
+use crate::prepare;
+use crate::store::RunDir;
+use crate::workspace::{Files, Workspace};
+
+/// The outside of a run, chosen by the program.
+#[derive(Clone)]
+pub struct Outside {
+    /// Where commands run.
+    pub sandboxes: Arc<dyn SandboxProvider>,
+    /// Who answers.
+    pub model: Arc<dyn Model>,
+    /// What an answer costs.
+    pub price: Price,
+    /// Where branches and pull requests go.
+    pub scm: Arc<dyn Scm>,
+    /// Git on the host.
+    pub git: HostGit,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// What must never be written down.
+    pub redactor: Redactor,
+}
+
+/// A run that is being worked on.
+pub struct Run {
+    pub(crate) dir: RunDir,
+    pub(crate) journal: Journal,
+    pub(crate) outside: Outside,
+    pub(crate) pinned: Pinned,
+    pub(crate) files: Files,
+    pub(crate) workspace: Workspace,
+    pub(crate) sandbox: Box<dyn Sandbox>,
+    pub(crate) repo: HostRepo,
+    pub(crate) control: Control,
+    pub(crate) view: View,
+}
+
+/// What the last look at the workspace showed; the next prompt is built from it.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    pub(crate) tree: WorkTree,
+    pub(crate) diff_stat: String,
+    pub(crate) subjects: Vec<String>,
+    /// Digest of what was not committed at the end of the last iteration.
+    pub(crate) uncommitted: Option<Digest>,
+}
+
+/// Works on a run until it ends, waits for a person, or the program is told to end.
+///
+/// The status that is returned is in the journal already. An error means that not even that could
+/// be written.
+pub async fn drive(
+    dir: RunDir,
+    mut journal: Journal,
+    outside: Outside,
+    interrupt: watch::Receiver<bool>,
+) -> Result<RunStatus, RunError> {
+    let epoch = journal.state().epoch + 1;
+    let opened = Event::RunOpened { epoch, pid: std::process::id() };
+    journal.append_all([opened, Event::StatusChanged { status: RunStatus::Preparing }])?;
+    let control = Control::new(Mailbox::new(dir.commands()), interrupt);
+    match Run::prepare(dir, &mut journal, outside, control).await {
+        Ok(prepared) => prepared.join(journal).finish().await,
+        Err(error) => settle(&mut journal, &error),
+    }
+}
+
+/// Writes down how a run stands after an error.
+fn settle(journal: &mut Journal, error: &RunError) -> Result<RunStatus, RunError> {
+    let status = match error {
+        RunError::Stopped => RunStatus::Stopped,
+        RunError::Interrupted
+        | RunError::Store(_)
+        | RunError::Journal(_)
+        | RunError::Sandbox(_)
+        | RunError::Git(_)
+        | RunError::Scm(_)
+        | RunError::Model(_)
+        | RunError::Contract(_) => RunStatus::Paused(error.pause_reason()),
+    };
+    journal.append(Event::StatusChanged { status: status.clone() })?;
+    Ok(status)
+}
+
+/// Everything of a run but its journal, which the preparation still writes to.
+struct Prepared {
+    dir: RunDir,
+    outside: Outside,
+    pinned: Pinned,
+    files: Files,
+    ready: prepare::Ready,
+    repo: HostRepo,
+    control: Control,
+    view: View,
+}
+
+impl Prepared {
+    fn join(self, journal: Journal) -> Run {
+        Run {
+            dir: self.dir,
+            journal,
+            outside: self.outside,
+            pinned: self.pinned,
+            files: self.files,
+            workspace: self.ready.workspace,
+            sandbox: self.ready.sandbox,
+            repo: self.repo,
+            control: self.control,
+            view: self.view,
+        }
+    }
+}
+
+impl Run {
+    async fn prepare(
+        dir: RunDir,
+        journal: &mut Journal,
+        outside: Outside,
+        control: Control,
+    ) -> Result<Prepared, RunError> {
+        let repo = outside.git.repo(dir.repo());
+        prepare::repository(journal, &repo).await?;
+        let files = Files::open(&dir, outside.redactor.clone())?;
+        let state = journal.state();
+        let source = PathBuf::from(&state.plan.task_file);
+        let mut pinned = Pinned::open(&dir, source, &state.contract, &state.contracts)?;
+        let task = pinned.write_ticks(&state.ticked.clone())?;
+        let ready = prepare::workspace(journal, &outside, &dir, &repo, &files, task).await?;
+        for finding in &ready.findings {
+            journal.append(Event::Tamper {
+                iteration: journal.state().iteration,
+                path: finding.path.clone(),
+                finding: finding.finding.clone(),
+            })?;
+        }
+        let view = View::look(journal.state(), &*ready.sandbox, &repo).await?;
+        Ok(Prepared { dir, outside, pinned, files, ready, repo, control, view })
+    }
+
+    async fn finish(mut self) -> Result<RunStatus, RunError> {
+        let ended = self.work().await;
+        match ended {
+            Ok(status) => Ok(status),
+            Err(error) => {
+                if !matches!(error, RunError::Stopped | RunError::Interrupted) {
+                    self.log_error(&error.to_string()).ok();
+                }
+                self.files.sync().ok();
+                settle(&mut self.journal, &error)
+            }
+        }
+    }
+
+    async fn work(&mut self) -> Result<RunStatus, RunError> {
+        self.set_status(RunStatus::Running)?;
+        loop {
+            self.boundary().await?;
+            // Rotating between iterations is what happens anyway.
+            self.control.wish = None;
+            self.take_up_contract()?;
+            if let Some(status) = self.out_of_budget()? {
+                return self.end(status).await;
+            }
+            match iteration::iterate(self).await? {
+                Next::Iterate => {}
+                Next::End(status) => return self.end(status).await,
+            }
+        }
+    }
+
+    /// An iteration that a crash left open was paid for already; a new one needs a budget.
+    fn out_of_budget(&self) -> Result<Option<RunStatus>, RunError> {
+        if self.state().open.is_some() {
+            return Ok(None);
+        }
+        let limits = self.pinned.contract().limits();
+        let over = budget::may_start_iteration(&limits, &self.spent());
+        Ok(over.err().map(|budget| RunStatus::Failed(FailReason::Budget { budget })))
+    }
+
+    async fn end(&mut self, status: RunStatus) -> Result<RunStatus, RunError> {
+        let line = status.reason().map_or_else(|| status.word().to_owned(), |why| format!("{}: {why}", status.word()));
+        self.log_activity(&line)?;
+        self.files.sync()?;
+        let findings = self.workspace.compare_old_iterations(&*self.sandbox, &self.dir).await?;
+        self.tell_tampering(findings)?;
+        self.workspace.project(&*self.sandbox, &self.files).await?;
+        self.save_state().await?;
+        if status == RunStatus::Succeeded {
+            self.sandbox.remove().await?;
+            self.journal.append(Event::SandboxRemoved { sandbox: self.sandbox.id().clone() })?;
+        }
+        self.set_status(status.clone())?;
+        Ok(status)
+    }
+
+    pub(crate) fn state(&self) -> &RunState {
+        self.journal.state()
+    }
+
+    /// Returns what the run has spent until this moment.
+    pub(crate) fn spent(&self) -> budget::Spent {
+        budget::Spent { wall_time: self.journal.active(), ..self.state().spent() }
+    }
+
+    pub(crate) fn set_status(&mut self, status: RunStatus) -> Result<(), RunError> {
+        if self.state().status != status {
+            self.journal.append(Event::StatusChanged { status })?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn log_activity(&mut self, text: &str) -> Result<(), RunError> {
+        Ok(self.files.log_activity(self.outside.clock.now(), self.journal.state().iteration, text)?)
+    }
+
+    pub(crate) fn log_error(&mut self, text: &str) -> Result<(), RunError> {
+        Ok(self.files.log_error(self.outside.clock.now(), self.journal.state().iteration, text)?)
+    }
+
+    fn take_up_contract(&mut self) -> Result<(), RunError> {
+        let Some(taken) = self.pinned.take_up() else { return Ok(()) };
+        match taken {
+            Taken::Changed { digest, changes, reopened } => {
+                self.log_activity(&format!("the contract was changed by a person: {}", changes.join("; ")))?;
+                let mut ticked = self.state().ticked.clone();
+                ticked.retain(|id| !reopened.contains(id) && self.pinned.task().checkboxes.iter().any(|b| b.id == *id));
+                self.journal.append(Event::ContractChanged { contract: digest, changes })?;
+                self.set_ticks(ticked)
+            }
+            Taken::Rejected(why) => {
+                self.log_activity(&format!("a change of the task file cannot be used: {why}"))?;
+                self.journal.append(Event::ContractRejected { why })?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Sets the ticked boxes: in the journal, on the host, and for the next projection.
+    pub(crate) fn set_ticks(&mut self, ticked: std::collections::BTreeSet<String>) -> Result<(), RunError> {
+        if ticked != self.state().ticked {
+            self.journal.append(Event::BoxesTicked { ticked: ticked.iter().cloned().collect() })?;
+        }
+        let text = self.pinned.write_ticks(&ticked)?;
+        self.workspace.set_task(text);
+        Ok(())
+    }
+
+    /// Runs a command while listening to people; a stop ends the whole tree.
+    pub(crate) async fn exec(&mut self, mut exec: Exec, sink: &mut dyn OutputSink) -> Result<ExecOutcome, RunError> {
+        exec.timeout = exec.timeout.min(self.time_left());
+        let sandbox = &*self.sandbox;
+        let mut running = std::pin::pin!(sandbox.exec(exec, sink));
+        loop {
+            tokio::select! {
+                outcome = &mut running => return Ok(outcome?),
+                call = self.control.next() => answer(&mut self.journal, &mut self.control, call)?,
+            }
+        }
+    }
+
+    /// Returns how long a command may still take.
+    fn time_left(&self) -> Duration {
+        let limit = self.pinned.contract().limits().max_wall_time.unwrap_or(Duration::MAX);
+        limit.saturating_sub(self.journal.active()).max(Duration::from_secs(1))
+    }
+
+    /// The place between two actions: here people's wishes take effect.
+    pub(crate) async fn boundary(&mut self) -> Result<(), RunError> {
+        while let Some(call) = self.control.poll() {
+            answer(&mut self.journal, &mut self.control, call)?;
+        }
+        if self.control.wish == Some(Wish::Pause) {
+            self.wait_for_person().await?;
+        }
+        Ok(())
+    }
+
+    async fn wait_for_person(&mut self) -> Result<(), RunError> {
+        let before = self.state().status.clone();
+        self.log_activity("paused by a person")?;
+        self.files.sync()?;
+        self.set_status(RunStatus::Paused(PauseReason::Person))?;
+        while self.control.wish == Some(Wish::Pause) {
+            let call = self.control.next().await;
+            answer(&mut self.journal, &mut self.control, call)?;
+        }
+        self.log_activity("resumed by a person")?;
+        self.set_status(before)
+    }
+}
+
+/// Answers a person's call in the journal. A stop and an interrupt end the work at once.
+pub(crate) fn answer(journal: &mut Journal, control: &mut Control, call: Call) -> Result<(), RunError> {
+    let Call::Letter(letter) = call else { return Err(RunError::Interrupted) };
+    let Letter { id, command } = letter.clone();
+    let refused = run::legal(&journal.state().status, command).err().map(str::to_owned);
+    let accepted = refused.is_none();
+    journal.append(Event::CommandReceived { id, command, refused })?;
+    control.answered(&letter);
+    if accepted {
+        control.note(command);
+        if command == Command::Stop {
+            return Err(RunError::Stopped);
+        }
+    }
+    Ok(())
+}
+
+impl View {
+    async fn look(state: &RunState, sandbox: &dyn Sandbox, repo: &HostRepo) -> Result<Self, RunError> {
+        let git = crate::git::SandboxGit::new(sandbox);
+        let tree = git.status().await?;
+        let diff_stat = if tree.entries.is_empty() { String::new() } else { git.diff_stat().await? };
+        let mut subjects = repo.subjects(&state.plan.base, &state.head).await?;
+        subjects.truncate(10);
+        Ok(Self { tree, diff_stat, subjects, uncommitted: None })
+    }
+}

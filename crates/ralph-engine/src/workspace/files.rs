@@ -1,0 +1,144 @@
+//! The host's copies of the `.ralph/` files.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use ralph_core::event::LogMark;
+use ralph_core::id::Digest;
+use ralph_core::secret::Redactor;
+use ralph_core::templates;
+
+use crate::durable::{self, AppendLog, StoreError, Sync};
+use crate::store::RunDir;
+
+/// Who may change a `.ralph/` file from inside the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// Nobody: the runner appends to it.
+    Runner,
+    /// Nobody: people and the doctor write it on the host.
+    People,
+    /// The agent may add to its end.
+    AgentAppends,
+    /// The agent may rewrite it.
+    Agent,
+}
+
+/// The files, with who may change them.
+pub const OWNED: [(&str, Owner); 6] = [
+    ("activity.log", Owner::Runner),
+    ("errors.log", Owner::Runner),
+    ("guardrails.md", Owner::AgentAppends),
+    ("progress.md", Owner::Agent),
+    ("notes.md", Owner::People),
+    ("diagnostics.md", Owner::People),
+];
+
+/// The largest file that is taken over from the agent.
+pub const MAX_AGENT_FILE: u64 = 1 << 20;
+
+/// The host's copies.
+pub struct Files {
+    dir: RunDir,
+    activity: AppendLog,
+    errors: AppendLog,
+    redactor: Redactor,
+}
+
+impl Files {
+    /// Opens the host's copies, making missing ones from the templates.
+    pub fn open(dir: &RunDir, redactor: Redactor) -> Result<Self, StoreError> {
+        let starters = [
+            ("guardrails.md", templates::GUARDRAILS),
+            ("progress.md", templates::PROGRESS),
+            ("notes.md", templates::NOTES),
+            ("diagnostics.md", templates::DIAGNOSTICS),
+        ];
+        for (name, text) in starters {
+            let path = dir.file(name);
+            if !path.exists() {
+                durable::write(&path, text.as_bytes())?;
+            }
+        }
+        Ok(Self {
+            activity: AppendLog::open(dir.file("activity.log"))?,
+            errors: AppendLog::open(dir.file("errors.log"))?,
+            dir: dir.clone(),
+            redactor,
+        })
+    }
+
+    /// Adds a line to `activity.log`.
+    pub fn log_activity(&mut self, at: jiff::Timestamp, iteration: u32, text: &str) -> Result<(), StoreError> {
+        let line = line(&self.redactor, at, iteration, text);
+        self.activity.append(line.as_bytes(), Sync::Later)
+    }
+
+    /// Adds a line to `errors.log`.
+    pub fn log_error(&mut self, at: jiff::Timestamp, iteration: u32, text: &str) -> Result<(), StoreError> {
+        let line = line(&self.redactor, at, iteration, text);
+        self.errors.append(line.as_bytes(), Sync::Later)
+    }
+
+    /// Waits until both logs are on disk.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        self.activity.sync()?;
+        self.errors.sync()
+    }
+
+    /// Returns the length of a file that the runner writes; none for other files.
+    pub fn length(&self, name: &str) -> Option<u64> {
+        match name {
+            "activity.log" => Some(self.activity.length()),
+            "errors.log" => Some(self.errors.length()),
+            _ => None,
+        }
+    }
+
+    /// Returns the text of a file that is small by its rules.
+    pub fn text(&self, name: &str) -> Result<String, StoreError> {
+        let path = self.dir.file(name);
+        let bytes = fs::read(&path).map_err(StoreError::when("read", &path))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Replaces a file with what the agent made of it.
+    pub fn adopt(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        durable::write(&self.dir.file(name), &self.redactor.redact_bytes(bytes))
+    }
+
+    /// Returns the last lines of `errors.log` without their times: what does not depend on the clock.
+    pub fn errors_tail(&self) -> Result<String, StoreError> {
+        let text = durable::tail(self.errors.path(), 32 << 10)?;
+        let lines: Vec<&str> = text.lines().map(|line| line.split_once(' ').map_or(line, |(_, rest)| rest)).collect();
+        Ok(lines[lines.len().saturating_sub(200)..].join("\n"))
+    }
+
+    /// Returns how far the files that only grow have grown.
+    pub fn marks(&self) -> Result<BTreeMap<String, LogMark>, StoreError> {
+        let guardrails = self.text("guardrails.md")?;
+        let mark = LogMark { bytes: guardrails.len() as u64, sha256: Digest::of(guardrails.as_bytes()) };
+        Ok(BTreeMap::from([
+            ("activity.log".to_owned(), self.activity.mark()),
+            ("errors.log".to_owned(), self.errors.mark()),
+            ("guardrails.md".to_owned(), mark),
+        ]))
+    }
+
+    /// Returns the run's directory.
+    pub fn dir(&self) -> &RunDir {
+        &self.dir
+    }
+}
+
+/// One line per event, whatever the text is.
+fn line(redactor: &Redactor, at: jiff::Timestamp, iteration: u32, text: &str) -> String {
+    let one_line: String = text
+        .trim_end()
+        .chars()
+        .map(|c| if c == '\n' { '\u{23ce}' } else { c })
+        .filter(|c| !c.is_control() || *c == '\t')
+        .collect();
+    let at = at.round(jiff::Unit::Second).unwrap_or(at);
+    format!("{at} iteration={iteration} {}\n", redactor.redact(&one_line))
+}

@@ -1,0 +1,94 @@
+//! Watches the parts of `.git` that could make git lie: its configuration, its hooks, its excludes.
+
+use ralph_core::path::{SandboxPath, WorkspacePath};
+use ralph_core::ports::{Sandbox, SandboxError, WriteMode};
+
+use super::inspect::Finding;
+use crate::durable::{self, StoreError};
+use crate::error::RunError;
+use crate::store::RunDir;
+
+const WATCHED: [&str; 3] = [".git/config", ".git/info/exclude", ".git/info/attributes"];
+const MAX_BYTES: u64 = 1 << 20;
+
+/// What the watched files were when the runner made them; none for a file that did not exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GitGuard {
+    expected: Vec<(&'static str, Option<Vec<u8>>)>,
+}
+
+impl GitGuard {
+    /// Remembers the present state, in memory and on the host.
+    pub(super) async fn remember(sandbox: &dyn Sandbox, dir: &RunDir) -> Result<Self, RunError> {
+        let mut expected = Vec::new();
+        for name in WATCHED {
+            let bytes = present(sandbox, name).await?;
+            let path = dir.file(&host_name(name));
+            match &bytes {
+                Some(bytes) => durable::write(&path, bytes)?,
+                None => drop(std::fs::remove_file(&path)),
+            }
+            expected.push((name, bytes));
+        }
+        Ok(Self { expected })
+    }
+
+    /// Reads what an earlier process remembered.
+    pub(super) fn recall(dir: &RunDir) -> Result<Self, RunError> {
+        let recall = |name: &'static str| -> Result<_, StoreError> {
+            let path = dir.file(&host_name(name));
+            match std::fs::read(&path) {
+                Ok(bytes) => Ok((name, Some(bytes))),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((name, None)),
+                Err(source) => Err(StoreError { doing: "read", path, source }),
+            }
+        };
+        Ok(Self { expected: WATCHED.into_iter().map(recall).collect::<Result<_, _>>()? })
+    }
+
+    /// Puts back what was changed. A missing `.git` is not its business.
+    pub(super) async fn inspect(&self, sandbox: &dyn Sandbox) -> Result<Vec<Finding>, RunError> {
+        let mut findings = Vec::new();
+        for (name, expected) in &self.expected {
+            let found = match present(sandbox, name).await {
+                Ok(found) => found,
+                // Unreadable is as good as changed.
+                Err(RunError::Sandbox(_)) => None,
+                Err(error) => return Err(error),
+            };
+            if found == *expected {
+                continue;
+            }
+            let path = in_repo(name)?;
+            sandbox.delete(&path).await?;
+            if let Some(bytes) = expected {
+                sandbox.write(&path, bytes, WriteMode::Replace).await?;
+            }
+            findings.push(Finding::new(name, "changed; put back"));
+        }
+        let hooks = in_repo(".git/hooks")?;
+        let any = sandbox.list(&hooks).await.is_ok_and(|entries| !entries.is_empty());
+        if any {
+            sandbox.delete(&hooks).await?;
+            findings.push(Finding::new(".git/hooks", "hooks were added; removed"));
+        }
+        Ok(findings)
+    }
+}
+
+async fn present(sandbox: &dyn Sandbox, name: &str) -> Result<Option<Vec<u8>>, RunError> {
+    match sandbox.read(&in_repo(name)?, MAX_BYTES).await {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(SandboxError::NotFound(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn host_name(name: &str) -> String {
+    name.trim_start_matches('.').replace('/', "-")
+}
+
+pub(super) fn in_repo(name: &str) -> Result<SandboxPath, RunError> {
+    let path = WorkspacePath::parse(name).map_err(|error| SandboxError::Escapes(error.to_string()))?;
+    Ok(SandboxPath::in_repo(&path))
+}

@@ -1,0 +1,255 @@
+//! The projection of the run's files in the sandbox: bringing it up to date, and looking whether
+//! somebody else did.
+
+use std::collections::BTreeMap;
+
+use ralph_core::ports::{EntryKind, Sandbox, SandboxError, WriteMode};
+
+use super::files::{Files, MAX_AGENT_FILE, OWNED, Owner};
+use super::guard::{GitGuard, in_repo};
+use crate::error::RunError;
+use crate::store::RunDir;
+use crate::transfer;
+
+/// Something in the sandbox that was not as the runner left it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Where.
+    pub path: String,
+    /// What was found and done.
+    pub finding: String,
+}
+
+impl Finding {
+    pub(super) fn new(path: &str, finding: &str) -> Self {
+        Self { path: path.to_owned(), finding: finding.to_owned() }
+    }
+}
+
+/// What a file looked like after the runner wrote it. A file that still looks so was not touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    size: u64,
+    modified: jiff::Timestamp,
+}
+
+/// Keeps the sandbox's copies what the host says they are.
+pub struct Workspace {
+    stamps: BTreeMap<String, Stamp>,
+    sent: BTreeMap<&'static str, u64>,
+    task: String,
+    guard: GitGuard,
+}
+
+impl Workspace {
+    /// Puts all files into a fresh sandbox.
+    pub async fn install(sandbox: &dyn Sandbox, files: &Files, task: String) -> Result<Self, RunError> {
+        let guard = GitGuard::remember(sandbox, files.dir()).await?;
+        let mut workspace = Self { stamps: BTreeMap::new(), sent: BTreeMap::new(), task, guard };
+        workspace.restore(sandbox, files).await?;
+        Ok(workspace)
+    }
+
+    /// Takes over a sandbox that an earlier process left. What it finds changed is put back.
+    pub async fn attach(sandbox: &dyn Sandbox, files: &Files, task: String) -> Result<(Self, Vec<Finding>), RunError> {
+        let guard = GitGuard::recall(files.dir())?;
+        let mut workspace = Self { stamps: BTreeMap::new(), sent: BTreeMap::new(), task, guard };
+        // The last process may have died between the host's copy and the sandbox's: only files that
+        // are no beginning of the host's are told as changed.
+        let mut findings = Vec::new();
+        for (name, owner) in OWNED {
+            findings.extend(workspace.compare(sandbox, files, name, owner, Doubt::AfterCrash).await?);
+        }
+        findings.extend(workspace.compare_old_iterations(sandbox, files.dir()).await?);
+        findings.extend(workspace.guard.inspect(sandbox).await?);
+        workspace.restore(sandbox, files).await?;
+        Ok((workspace, findings))
+    }
+
+    /// Sets the task file's text, to be written with the next projection.
+    pub fn set_task(&mut self, task: String) {
+        self.task = task;
+    }
+
+    /// Writes everything that differs or is missing, without looking for reasons.
+    async fn restore(&mut self, sandbox: &dyn Sandbox, files: &Files) -> Result<(), RunError> {
+        sandbox.write(&in_repo("ralph_task.md")?, self.task.as_bytes(), WriteMode::Replace).await?;
+        for (name, _) in OWNED {
+            transfer::upload(sandbox, &files.dir().file(name), &own(name)?).await?;
+            self.sent.insert(name, files.length(name).unwrap_or_default());
+        }
+        self.stamp(sandbox).await
+    }
+
+    /// Brings the sandbox's copies up to date with the host's. The cost does not depend on the logs' size.
+    pub async fn project(&mut self, sandbox: &dyn Sandbox, files: &Files) -> Result<(), RunError> {
+        for (name, owner) in OWNED {
+            let path = files.dir().file(name);
+            match owner {
+                Owner::Runner => {
+                    let sent = self.sent.get(name).copied().unwrap_or_default();
+                    transfer::upload_rest(sandbox, &path, sent, &own(name)?).await?;
+                    self.sent.insert(name, files.length(name).unwrap_or_default());
+                }
+                // What people write on the host reaches the sandbox here.
+                Owner::People => {
+                    let text = files.text(name)?;
+                    let same = sandbox.read(&own(name)?, MAX_AGENT_FILE).await.is_ok_and(|old| old == text.as_bytes());
+                    if !same {
+                        sandbox.write(&own(name)?, text.as_bytes(), WriteMode::Replace).await?;
+                    }
+                }
+                Owner::AgentAppends | Owner::Agent => {}
+            }
+        }
+        let task = in_repo("ralph_task.md")?;
+        let same = sandbox.read(&task, MAX_AGENT_FILE).await.is_ok_and(|old| old == self.task.as_bytes());
+        if !same {
+            sandbox.write(&task, self.task.as_bytes(), WriteMode::Replace).await?;
+        }
+        self.stamp(sandbox).await
+    }
+
+    async fn stamp(&mut self, sandbox: &dyn Sandbox) -> Result<(), RunError> {
+        self.stamps = sandbox
+            .list(&in_repo(".ralph")?)
+            .await?
+            .into_iter()
+            .filter(|entry| entry.kind == EntryKind::File)
+            .map(|entry| (entry.name, Stamp { size: entry.size, modified: entry.modified }))
+            .collect();
+        Ok(())
+    }
+
+    /// Looks at everything the agent could have touched; takes over what it may write, puts the rest back.
+    pub async fn inspect(&mut self, sandbox: &dyn Sandbox, files: &Files) -> Result<Vec<Finding>, RunError> {
+        let mut findings = self.guard.inspect(sandbox).await?;
+        findings.extend(self.inspect_task(sandbox).await?);
+        let Ok(entries) = sandbox.list(&in_repo(".ralph")?).await else {
+            // Gone, or no directory any more.
+            sandbox.delete(&in_repo(".ralph")?).await?;
+            self.restore(sandbox, files).await?;
+            self.put_back_iterations(sandbox, files.dir()).await?;
+            findings.push(Finding::new(".ralph", "the directory was removed; put back"));
+            return Ok(findings);
+        };
+        for (name, owner) in OWNED {
+            let now = entries.iter().find(|entry| entry.name == name && entry.kind == EntryKind::File);
+            let stamp = now.map(|entry| Stamp { size: entry.size, modified: entry.modified });
+            if stamp.is_none() || stamp != self.stamps.get(name).copied() {
+                findings.extend(self.compare(sandbox, files, name, owner, Doubt::None).await?);
+            }
+        }
+        Ok(findings)
+    }
+
+    async fn inspect_task(&self, sandbox: &dyn Sandbox) -> Result<Option<Finding>, RunError> {
+        let path = in_repo("ralph_task.md")?;
+        let found = sandbox.read(&path, MAX_AGENT_FILE).await;
+        if found.as_ref().is_ok_and(|text| *text == self.task.as_bytes()) {
+            return Ok(None);
+        }
+        sandbox.delete(&path).await?;
+        sandbox.write(&path, self.task.as_bytes(), WriteMode::Replace).await?;
+        Ok(Some(Finding::new("ralph_task.md", "the contract was changed in the sandbox; put back, it has no effect")))
+    }
+
+    /// Compares one file with the host's copy; takes it over or puts it back.
+    async fn compare(
+        &mut self,
+        sandbox: &dyn Sandbox,
+        files: &Files,
+        name: &'static str,
+        owner: Owner,
+        doubt: Doubt,
+    ) -> Result<Option<Finding>, RunError> {
+        let host = files.dir().file(name);
+        let host_length = std::fs::metadata(&host).map(|meta| meta.len()).unwrap_or_default();
+        let limit = MAX_AGENT_FILE.max(host_length.saturating_add(MAX_AGENT_FILE));
+        let why = match sandbox.read(&own(name)?, limit).await {
+            Ok(found) => {
+                let expected = std::fs::read(&host).map_err(crate::durable::StoreError::when("read", &host))?;
+                match judge(&found, &expected, owner, doubt) {
+                    Judgement::Same => return Ok(None),
+                    Judgement::TakeOver => {
+                        files.adopt(name, &found)?;
+                        return Ok(None);
+                    }
+                    Judgement::PutBack(why) => why,
+                }
+            }
+            Err(SandboxError::NotFound(_)) if doubt == Doubt::AfterCrash => return Ok(None),
+            Err(SandboxError::NotFound(_)) => "removed",
+            Err(SandboxError::NotRegular(_) | SandboxError::Escapes(_)) => "replaced by something that is no file",
+            Err(SandboxError::TooLarge { .. }) => "made too large",
+            Err(SandboxError::Io { .. }) => "made unreadable",
+            Err(error @ (SandboxError::Gone(_) | SandboxError::Spawn { .. })) => return Err(error.into()),
+        };
+        sandbox.delete(&own(name)?).await?;
+        transfer::upload(sandbox, &host, &own(name)?).await?;
+        self.sent.insert(name, files.length(name).unwrap_or_default());
+        Ok(Some(Finding::new(&format!(".ralph/{name}"), &format!("{why}; put back"))))
+    }
+
+    /// Compares the artifacts of all finished iterations with the host's, and puts them back.
+    pub async fn compare_old_iterations(&self, sandbox: &dyn Sandbox, dir: &RunDir) -> Result<Vec<Finding>, RunError> {
+        let mut findings = Vec::new();
+        for number in 1.. {
+            let host = dir.iteration(number);
+            if !host.exists() {
+                break;
+            }
+            for name in RunDir::ARTIFACTS {
+                let path = format!(".ralph/iterations/{number}/{name}");
+                let file = host.join(name);
+                let expected = std::fs::read(&file).map_err(crate::durable::StoreError::when("read", &file))?;
+                let found = sandbox.read(&in_repo(&path)?, expected.len() as u64 + 1).await;
+                if found.is_ok_and(|found| found == expected) {
+                    continue;
+                }
+                transfer::upload(sandbox, &file, &in_repo(&path)?).await?;
+                findings.push(Finding::new(&path, "not what the host has; put back"));
+            }
+        }
+        Ok(findings)
+    }
+
+    async fn put_back_iterations(&self, sandbox: &dyn Sandbox, dir: &RunDir) -> Result<(), RunError> {
+        self.compare_old_iterations(sandbox, dir).await.map(drop)
+    }
+}
+
+/// How much trust a difference deserves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    /// The runner knows what it wrote.
+    None,
+    /// The last process died somewhere between host and sandbox.
+    AfterCrash,
+}
+
+enum Judgement {
+    Same,
+    TakeOver,
+    PutBack(&'static str),
+}
+
+fn judge(found: &[u8], expected: &[u8], owner: Owner, doubt: Doubt) -> Judgement {
+    if found == expected {
+        return Judgement::Same;
+    }
+    let fits = found.len() as u64 <= MAX_AGENT_FILE;
+    match owner {
+        Owner::Agent if fits => Judgement::TakeOver,
+        Owner::AgentAppends if fits && found.starts_with(expected) => Judgement::TakeOver,
+        // The host's copy is written first, so a beginning of it is what a crash leaves.
+        Owner::Runner if doubt == Doubt::AfterCrash && expected.starts_with(found) => Judgement::Same,
+        Owner::AgentAppends => Judgement::PutBack("changed, though it may only grow"),
+        Owner::Agent => Judgement::PutBack("made too large"),
+        Owner::Runner | Owner::People => Judgement::PutBack("changed"),
+    }
+}
+
+fn own(name: &str) -> Result<ralph_core::path::SandboxPath, RunError> {
+    in_repo(&format!(".ralph/{name}"))
+}

@@ -1,0 +1,9 @@
+//! The files of a run: the host's copies, which decide, and their projection in the sandbox, which
+//! the agent can write. A difference is put back and told, except where the agent may write.
+
+mod files;
+mod guard;
+mod inspect;
+
+pub use files::{Files, Owner, OWNED};
+pub use inspect::{Finding, Workspace};
