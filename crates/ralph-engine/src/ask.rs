@@ -5,8 +5,8 @@ use std::time::Duration;
 use ralph_core::action::{self, Response};
 use ralph_core::event::Event;
 use ralph_core::id::Digest;
-use ralph_core::ports::{ModelError, ModelRequest, Reply};
-use ralph_core::prompt::{self, GitSummary, LastTests, Snapshot};
+use ralph_core::ports::{Ended, ModelError, ModelRequest, Reply};
+use ralph_core::prompt::{self, GitSummary, LastOutput, LastTests, Snapshot};
 use ralph_core::{budget, price};
 use serde::{Deserialize, Serialize};
 
@@ -288,9 +288,8 @@ impl Run {
                 last_commits: self.view.subjects.clone(),
                 diff_file: if last > 0 { format!(".ralph/iterations/{last}/git_diff.patch") } else { String::new() },
             },
-            last_tests: self.last_outputs(last)?,
+            last_output: self.last_output(last)?,
             refusals: state.refusals.clone(),
-            last_reply_error: None,
             limits: self.pinned.contract().limits(),
             spent: self.spent(),
             iteration,
@@ -299,18 +298,16 @@ impl Run {
         })
     }
 
-    fn last_outputs(&self, last: u32) -> Result<Option<LastTests>, RunError> {
+    fn last_output(&self, last: u32) -> Result<Option<LastOutput>, RunError> {
         let path = self.dir.iteration(last).join("test_output.txt");
         let output_tail = durable::tail(&path, 64 << 10)?;
         if output_tail.is_empty() {
             return Ok(None);
         }
         let code = self.state().last_metrics.as_ref().and_then(|metrics| metrics.test_exit_code);
-        Ok(Some(LastTests {
-            command: self.pinned.contract().test_command.clone().unwrap_or_default(),
-            ended: code.map(ralph_core::ports::Ended::Exited),
-            output_tail,
-            file: format!(".ralph/iterations/{last}/test_output.txt"),
-        }))
+        let command = self.pinned.contract().test_command.clone();
+        let tests = command.zip(code).map(|(command, code)| LastTests { command, ended: Ended::Exited(code) });
+        let file = format!(".ralph/iterations/{last}/test_output.txt");
+        Ok(Some(LastOutput { tests, output_tail, file }))
     }
 }

@@ -36,7 +36,7 @@ pub async fn iterate(run: &mut Run) -> Result<Next, RunError> {
     run.test().await?;
 
     // Deliver what is due, and believe in success only after the clean room.
-    let finished = run.deliver(performed.wants_success()).await?;
+    let finished = run.deliver(&performed.outcome).await?;
 
     let next = match (&performed.outcome, finished) {
         (_, true) => Next::End(RunStatus::Succeeded),

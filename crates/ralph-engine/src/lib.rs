@@ -13,6 +13,7 @@
 mod ask;
 pub mod capture;
 pub mod claims;
+mod close;
 pub mod contract;
 mod control;
 pub mod durable;
@@ -24,7 +25,9 @@ pub mod mailbox;
 pub mod perform;
 mod prepare;
 pub mod publish;
+mod pull_body;
 pub mod run;
+mod settle;
 pub mod store;
 mod transfer;
 pub mod verify;

@@ -14,6 +14,7 @@ use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
 use tokio::sync::watch;
 
+use crate::close::Now;
 use crate::contract::{Pinned, Taken};
 use crate::control::{Call, Control, Wish};
 use crate::error::RunError;
@@ -56,6 +57,7 @@ pub struct Run {
     pub(crate) repo: HostRepo,
     pub(crate) control: Control,
     pub(crate) view: View,
+    pub(crate) now: Now,
 }
 
 /// What the last look at the workspace showed; the next prompt is built from it.
@@ -130,6 +132,7 @@ impl Prepared {
             repo: self.repo,
             control: self.control,
             view: self.view,
+            now: Now::default(),
         }
     }
 }

@@ -250,12 +250,9 @@ impl<'a> SandboxGit<'a> {
         self.git(&["reset", "--quiet", "--mixed", commit.as_str()]).await.map(drop)
     }
 
-    /// Tells whether the branch stands at or after a commit.
-    pub async fn follows(&self, branch: &str, commit: &CommitId) -> Result<bool, RunError> {
-        let exec = Exec::argv(
-            ["git", "merge-base", "--is-ancestor", commit.as_str(), &format!("refs/heads/{branch}")],
-            TIMEOUT,
-        );
+    /// Tells whether a revision continues a commit.
+    pub async fn follows(&self, revision: &str, commit: &CommitId) -> Result<bool, RunError> {
+        let exec = Exec::argv(["git", "merge-base", "--is-ancestor", commit.as_str(), revision], TIMEOUT);
         Ok(self.exec(exec).await?.ended.is_success())
     }
 

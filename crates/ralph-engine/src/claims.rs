@@ -1,0 +1,137 @@
+//! A claimed box is a proposal: the runner runs its verify commands and ticks it, or not.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ralph_core::action::Claims;
+use ralph_core::event::Event;
+use ralph_core::path::WorkspacePath;
+use ralph_core::ports::{Ended, Exec};
+use ralph_core::verdict::{self, CheckResult, Verdict};
+
+use crate::capture::{Capture, Captured};
+use crate::error::RunError;
+use crate::run::Run;
+
+/// How long a verify or test command may take.
+pub(crate) const CHECK_TIMEOUT: Duration = Duration::from_mins(30);
+
+impl Run {
+    /// Looks at every claim and ticks the boxes that hold.
+    pub(crate) async fn check_claims(&mut self, claims: &Claims) -> Result<(), RunError> {
+        let before = self.complete_milestones();
+        let mut ticked = self.state().ticked.clone();
+        let claimed: BTreeSet<&String> = claims.checkboxes_checked.iter().collect();
+        for id in claimed {
+            if ticked.contains(id) {
+                continue;
+            }
+            let (checks, refusal) = self.verify_box(id).await?;
+            let verified = refusal.is_none();
+            let why = refusal.unwrap_or_default();
+            if verified {
+                ticked.insert(id.clone());
+                self.log_activity(&format!("box {id} is verified"))?;
+            } else {
+                self.log_error(&format!("box {id} was claimed but is not ticked: {why}"))?;
+            }
+            let iteration = self.state().iteration;
+            self.journal.append(Event::ClaimChecked { iteration, checkbox: id.clone(), verified, why, checks })?;
+        }
+        self.set_ticks(ticked)?;
+        self.check_milestones(claims)?;
+        self.now.milestone_reached = self.complete_milestones() != before;
+        Ok(())
+    }
+
+    async fn verify_box(&mut self, id: &str) -> Result<(Vec<CheckResult>, Option<String>), RunError> {
+        let Some(checkbox) = self.pinned.task().checkbox(id) else {
+            return Ok((Vec::new(), Some(format!("the task has no checkbox `{id}`"))));
+        };
+        let mut commands = checkbox.verify.clone();
+        if commands.is_empty() {
+            commands.clone_from(&self.pinned.contract().verify_commands);
+        }
+        let mut checks = Vec::new();
+        for command in &commands {
+            checks.push(self.check(id, command).await?);
+        }
+        match verdict::judge(&checks) {
+            Verdict::Green => Ok((checks, None)),
+            Verdict::Red { reasons } => Ok((checks, Some(reasons.join("; ")))),
+        }
+    }
+
+    /// Runs a check in the workspace; the same command is not run twice on the same files.
+    pub(crate) async fn check(&mut self, name: &str, command: &str) -> Result<CheckResult, RunError> {
+        if let Some(known) = self.now.checks.get(command) {
+            return Ok(CheckResult { name: name.to_owned(), duration_ms: 0, ..known.clone() });
+        }
+        let mut capture = Capture::new(&self.outside.redactor);
+        let outcome = self.exec(Exec::shell(command, CHECK_TIMEOUT), &mut capture).await?;
+        let output = capture.finish();
+        self.add_output(command, &output, outcome.ended)?;
+        let check = CheckResult {
+            name: name.to_owned(),
+            command: command.to_owned(),
+            ended: outcome.ended,
+            duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
+            tests: verdict::count_tests(&output.both),
+        };
+        self.now.checks.insert(command.to_owned(), check.clone());
+        Ok(check)
+    }
+
+    /// Remembers what a command of the model's says about the tests, and that files may have changed.
+    pub(crate) fn note_command(&mut self, command: &str, cwd: Option<&WorkspacePath>, ended: Ended, output: &Captured) {
+        let is_test = cwd.is_none() && self.pinned.contract().test_command.as_deref() == Some(command);
+        self.now.checks.clear();
+        if is_test {
+            let check = CheckResult {
+                name: "test_command".into(),
+                command: command.to_owned(),
+                ended,
+                duration_ms: 0,
+                tests: verdict::count_tests(&output.both),
+            };
+            self.now.checks.insert(command.to_owned(), check);
+        }
+    }
+
+    fn check_milestones(&mut self, claims: &Claims) -> Result<(), RunError> {
+        let complete = self.complete_milestones();
+        for id in &claims.milestones_completed {
+            if complete.contains(id) {
+                continue;
+            }
+            let why = if self.pinned.task().milestones.iter().any(|milestone| milestone.id == *id) {
+                format!("milestone `{id}` still has open boxes")
+            } else {
+                format!("the task has no milestone `{id}`")
+            };
+            self.log_error(&why)?;
+            let iteration = self.state().iteration;
+            self.journal.append(Event::ClaimChecked {
+                iteration,
+                checkbox: id.clone(),
+                verified: false,
+                why,
+                checks: Vec::new(),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn complete_milestones(&self) -> BTreeSet<String> {
+        let task = self.pinned.task();
+        let ticked = &self.state().ticked;
+        task.milestones
+            .iter()
+            .filter(|milestone| {
+                let mut boxes = task.milestone_boxes(&milestone.id).peekable();
+                boxes.peek().is_some() && boxes.all(|checkbox| ticked.contains(&checkbox.id))
+            })
+            .map(|milestone| milestone.id.clone())
+            .collect()
+    }
+}

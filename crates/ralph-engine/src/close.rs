@@ -1,0 +1,147 @@
+//! The end of an iteration: its seven files, on disk on the host and copied into the sandbox.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+
+use ralph_core::event::{DiffSize, Event, Metrics};
+use ralph_core::id::Digest;
+use ralph_core::path::{SandboxPath, WorkspacePath};
+use ralph_core::ports::{Ended, SandboxError, WriteMode};
+use ralph_core::verdict::CheckResult;
+
+use crate::capture::Captured;
+use crate::durable::{self, StoreError};
+use crate::error::RunError;
+use crate::perform::Performed;
+use crate::run::Run;
+use crate::store::RunDir;
+
+/// What is known of the present iteration and need not survive a crash: it is looked at again.
+#[derive(Debug, Default)]
+pub(crate) struct Now {
+    /// Checks that hold for the files as they are.
+    pub(crate) checks: BTreeMap<String, CheckResult>,
+    /// The last run of the test command.
+    pub(crate) tests: Option<CheckResult>,
+    /// Whether the files differ from the end of the last iteration.
+    pub(crate) changed: bool,
+    /// What changed since the start of the iteration.
+    pub(crate) diff: DiffSize,
+    /// Whether a milestone became complete.
+    pub(crate) milestone_reached: bool,
+}
+
+impl Run {
+    /// Adds bytes to a file of the open iteration.
+    pub(crate) fn append_open(&self, name: &str, bytes: &[u8]) -> Result<(), RunError> {
+        let path = self.dir.open_iteration(self.state().iteration).join(name);
+        std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&path)
+            .and_then(|mut file| file.write_all(bytes))
+            .map_err(StoreError::when("append to", &path))?;
+        Ok(())
+    }
+
+    /// Adds a command's output to the iteration's `test_output.txt`.
+    pub(crate) fn add_output(&self, command: &str, output: &Captured, ended: Ended) -> Result<(), RunError> {
+        let command = self.outside.redactor.redact(command);
+        let newline = if output.both.is_empty() || output.both.ends_with('\n') { "" } else { "\n" };
+        let text = format!("$ {command}\n{}{newline}[{ended}]\n\n", output.both);
+        self.append_open("test_output.txt", text.as_bytes())
+    }
+
+    /// Drops lines of `actions.jsonl` whose action is not in the journal: it is performed again.
+    pub(crate) fn forget_unrecorded_lines(&self) -> Result<(), RunError> {
+        let path = self.dir.open_iteration(self.state().iteration).join("actions.jsonl");
+        let Ok(text) = std::fs::read_to_string(&path) else { return Ok(()) };
+        let recorded = self.state().open.as_ref().map_or(0, |open| open.results.len());
+        let kept: String = text.split_inclusive('\n').take(recorded).collect();
+        if kept.len() != text.len() {
+            durable::write(&path, kept.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Writes the last files, copies all seven into the sandbox, and tells the journal.
+    pub(crate) async fn close_iteration(&mut self, summary: String, performed: Performed) -> Result<(), RunError> {
+        let number = self.state().iteration;
+        let metrics = self.metrics(&performed);
+        let open = self.dir.open_iteration(number);
+        let pretty = |value: serde_json::Result<Vec<u8>>| value.unwrap_or_default();
+        durable::write_unsynced(&open.join("metrics.json"), &pretty(serde_json::to_vec_pretty(&metrics)))?;
+        let pull = match &self.state().pull {
+            Some(pull) => pretty(serde_json::to_vec_pretty(pull)),
+            None => b"{}".to_vec(),
+        };
+        durable::write_unsynced(&open.join("pr_state.json"), &pull)?;
+        self.log_activity(&format!("iteration {number} ends: {summary}"))?;
+        let files = self.sync_artifacts(number).await?;
+        self.files.sync()?;
+        self.workspace.project(&*self.sandbox, &self.files).await?;
+        durable::rename(&open, &self.dir.iteration(number))?;
+        self.journal.append(Event::IterationFinished {
+            iteration: number,
+            summary,
+            outcome: performed.outcome,
+            metrics,
+            files,
+            logs: self.files.marks()?,
+        })?;
+        self.now = Now::default();
+        Ok(())
+    }
+
+    /// Syncs the seven files, returns their digests, and copies them into the sandbox.
+    async fn sync_artifacts(&self, number: u32) -> Result<BTreeMap<String, Digest>, RunError> {
+        let open = self.dir.open_iteration(number);
+        let mut files = BTreeMap::new();
+        for name in RunDir::ARTIFACTS {
+            let path = open.join(name);
+            let bytes = match std::fs::read(&path) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    durable::write_unsynced(&path, b"")?;
+                    Vec::new()
+                }
+                Err(source) => return Err(StoreError { doing: "read", path, source }.into()),
+            };
+            std::fs::File::open(&path).and_then(|file| file.sync_all()).map_err(StoreError::when("sync", &path))?;
+            let copy = WorkspacePath::parse(&format!(".ralph/iterations/{number}/{name}"))
+                .map_err(|error| SandboxError::Escapes(error.to_string()))?;
+            self.sandbox.write(&SandboxPath::in_repo(&copy), &bytes, WriteMode::Replace).await?;
+            files.insert(name.to_owned(), Digest::of(&bytes));
+        }
+        durable::sync_dir(&open)?;
+        Ok(files)
+    }
+
+    fn metrics(&self, performed: &Performed) -> Metrics {
+        let state = self.state();
+        let open = state.open.as_ref();
+        let now = self.outside.clock.now();
+        let took = open.map_or(0, |open| now.duration_since(open.started_at).as_millis());
+        let boxes: BTreeSet<&str> = self.pinned.task().checkboxes.iter().map(|b| b.id.as_str()).collect();
+        Metrics {
+            iteration: state.iteration,
+            duration_ms: u64::try_from(took).unwrap_or_default(),
+            model_ms: open.map_or(0, |open| open.model_ms),
+            command_ms: open.map_or(0, |open| open.command_ms),
+            model_calls: open.map_or(0, |open| open.attempts),
+            usage: open.map(|open| open.usage).unwrap_or_default(),
+            cost_usd: open.map(|open| open.cost).unwrap_or_default(),
+            repaired: performed.repaired,
+            actions: performed.total,
+            actions_ok: performed.succeeded,
+            prompt_bytes: open.map_or(0, |open| open.prompt_bytes),
+            diff: self.now.diff,
+            test_exit_code: self.now.tests.as_ref().map(|check| check.ended.exit_code()),
+            tests: self.now.tests.as_ref().and_then(|check| check.tests),
+            boxes_ticked: state.ticked.iter().filter(|id| boxes.contains(id.as_str())).count(),
+            boxes_total: boxes.len(),
+            loop_score: None,
+            head: state.head.clone(),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Delivery: pushing the branch, keeping the pull request, granting or refusing success.
+
+use ralph_core::event::{Event, IterationOutcome};
+use ralph_core::plan::Delivery;
+use ralph_core::ports::{PullDraft, PullState};
+use ralph_core::run::RunStatus;
+use ralph_core::surface::{self, Surface};
+use ralph_core::verdict::{self, CheckResult, Standing};
+
+use crate::error::RunError;
+use crate::pull_body;
+use crate::run::Run;
+
+/// The most of a branch's diff that is searched for secrets.
+const MAX_SCAN: u64 = 64 << 20;
+
+impl Run {
+    /// Publishes what is due and tells whether the run has succeeded.
+    pub(crate) async fn deliver(&mut self, outcome: &IterationOutcome) -> Result<bool, RunError> {
+        let asked = *outcome == IterationOutcome::StopRequested;
+        let standing = self.standing();
+        match verdict::may_finish(&standing) {
+            Ok(()) if asked || !self.is_known_red() => return self.try_success().await,
+            Err(reasons) if asked => self.refuse_success(reasons)?,
+            Ok(()) | Err(_) => {}
+        }
+        let first = self.state().pushed.is_none();
+        let unpushed = self.state().pushed.as_ref() != Some(&self.state().head);
+        let due = standing.commits > 0 && unpushed && (first || self.now.milestone_reached);
+        if due && let Err(reasons) = self.publish(PullState::Draft, &[]).await? {
+            self.log_error(&format!("not pushed: {}", reasons.join("; ")))?;
+        }
+        Ok(false)
+    }
+
+    fn standing(&self) -> Standing {
+        let state = self.state();
+        let open = self.pinned.task().checkboxes.iter().filter(|checkbox| !state.ticked.contains(&checkbox.id));
+        Standing {
+            open_boxes: open.map(|checkbox| checkbox.id.clone()).collect(),
+            dirty_files: self.view.tree.dirty(),
+            commits: u64::from(state.head != state.plan.base),
+        }
+    }
+
+    /// Tells whether this very commit was red in a clean room already.
+    fn is_known_red(&self) -> bool {
+        let state = self.state();
+        state.verified.as_ref().is_some_and(|(head, green)| *head == state.head && !green)
+    }
+
+    async fn try_success(&mut self) -> Result<bool, RunError> {
+        if let Err(reasons) = self.publish(PullState::Draft, &[]).await? {
+            self.refuse_success(reasons)?;
+            return Ok(false);
+        }
+        self.set_status(RunStatus::Verifying)?;
+        let head = self.state().head.clone();
+        let report = self.clean_room(&head).await?;
+        if report.reasons.is_empty() {
+            let ready = self.pinned.contract().pr.ready_on_success;
+            let state = if ready { PullState::Open } else { PullState::Draft };
+            if let Err(reasons) = self.publish(state, &report.checks).await? {
+                self.refuse_success(reasons)?;
+                self.set_status(RunStatus::Running)?;
+                return Ok(false);
+            }
+            self.log_activity(&format!("verified: commit {}", head.short()))?;
+            return Ok(true);
+        }
+        let mut ticked = self.state().ticked.clone();
+        ticked.retain(|id| !report.red_boxes.contains(id));
+        self.set_ticks(ticked)?;
+        let reasons = report.reasons.iter().map(|why| format!("in the clean room: {why}")).collect();
+        self.refuse_success(reasons)?;
+        self.set_status(RunStatus::Running)?;
+        Ok(false)
+    }
+
+    fn refuse_success(&mut self, reasons: Vec<String>) -> Result<(), RunError> {
+        self.log_error(&format!("success is refused: {}", reasons.join("; ")))?;
+        let iteration = self.state().iteration;
+        self.journal.append(Event::SuccessRefused { iteration, reasons })?;
+        Ok(())
+    }
+
+    /// Pushes the branch and brings the pull request up to date; the inner error is a rule it breaks.
+    async fn publish(&mut self, state: PullState, evidence: &[CheckResult]) -> Result<Result<(), Vec<String>>, RunError> {
+        let surface = self.surface().await?;
+        let broken = self.broken_rules(&surface).await?;
+        if !broken.is_empty() {
+            return Ok(Err(broken));
+        }
+        self.push().await?;
+        if self.state().plan.delivery == Delivery::PullRequest {
+            let draft = self.draft(state, evidence, &surface);
+            let (pull, opened) = match self.state().pull.clone() {
+                Some(pull) => (self.outside.scm.update(pull.number, &draft).await?, false),
+                None => (self.outside.scm.open(&draft).await?, true),
+            };
+            if self.state().pull.as_ref() != Some(&pull) {
+                let verb = if opened { "opened" } else { "updated" };
+                self.log_activity(&format!("pull request {} {verb}", pull.number))?;
+                self.journal.append(Event::PullRequestUpdated { pull, opened })?;
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    async fn surface(&self) -> Result<Surface, RunError> {
+        let state = self.state();
+        let changed = self.repo.changed(&state.plan.base, &state.head).await?;
+        let mut commands: Vec<String> = self.pinned.task().all_verify_commands().iter().map(ToString::to_string).collect();
+        commands.extend(self.pinned.contract().test_command.clone());
+        Ok(surface::touched(&changed, &commands))
+    }
+
+    /// Returns the rules that the branch breaks: secrets in it, workflows that nobody allowed.
+    async fn broken_rules(&self, surface: &Surface) -> Result<Vec<String>, RunError> {
+        let mut broken = Vec::new();
+        if !self.pinned.contract().allow_workflow_changes {
+            let named = surface.workflows.iter().map(|finding| {
+                format!("`{}` is a workflow file; the task does not allow to change it, take the change back", finding.path)
+            });
+            broken.extend(named);
+        }
+        let state = self.state();
+        let diff = self.repo.diff(&state.plan.base, &state.head, MAX_SCAN).await?;
+        let mut file = String::new();
+        for line in diff.split(|byte| *byte == b'\n') {
+            if let Some(name) = line.strip_prefix(b"+++ b/") {
+                file = String::from_utf8_lossy(name).into_owned();
+            } else if line.starts_with(b"+") && self.outside.redactor.redact_bytes(line) != line {
+                broken.push(format!("`{file}` adds something that looks like a secret; remove it from the branch"));
+                break;
+            }
+        }
+        Ok(broken)
+    }
+
+    async fn push(&mut self) -> Result<(), RunError> {
+        let state = self.state();
+        let (branch, head) = (state.plan.branch.clone(), state.head.clone());
+        if state.pushed.as_ref() == Some(&head) {
+            return Ok(());
+        }
+        self.outside.scm.may_push(&branch).await?;
+        self.journal.append(Event::PushStarted { branch: branch.clone(), head: head.clone() })?;
+        self.repo.push(self.outside.scm.remote(), &head, &format!("refs/heads/{branch}")).await?;
+        self.log_activity(&format!("pushed {} to {branch}", head.short()))?;
+        self.journal.append(Event::Pushed { branch, head })?;
+        Ok(())
+    }
+
+    fn draft(&self, state: PullState, evidence: &[CheckResult], surface: &Surface) -> PullDraft {
+        let run = self.state();
+        let settings = &self.pinned.contract().pr;
+        let facts = pull_body::Facts {
+            state: run,
+            task: self.pinned.task(),
+            evidence,
+            surface,
+        };
+        PullDraft {
+            run: run.plan.run.to_string(),
+            head: run.plan.branch.clone(),
+            base: run.plan.base_branch.clone(),
+            commit: run.head.clone(),
+            title: pull_body::title(&facts),
+            body: self.outside.redactor.redact(&pull_body::body(&facts)).into_owned(),
+            labels: settings.labels.clone(),
+            state: if settings.draft { state } else { PullState::Open },
+        }
+    }
+
+    /// Saves the run's files under `refs/ralph/<task>`, here and at the source host.
+    pub(crate) async fn save_state(&mut self) -> Result<(), RunError> {
+        let reference = format!("refs/ralph/{}", self.state().plan.task_id);
+        let remote = self.outside.scm.remote().to_owned();
+        let message = format!("State of run {}\n", self.state().plan.run);
+        let saved = async {
+            self.repo.adopt(&remote, &reference).await?;
+            let paths = ["journal.jsonl", "ralph_task.md", "files", "iterations"];
+            let commit = self.repo.snapshot(self.dir.root(), &paths, &reference, &message).await?;
+            self.repo.push(&remote, &commit, &reference).await?;
+            Ok::<_, RunError>(commit)
+        };
+        let event = match saved.await {
+            Ok(commit) => Event::StateSaved { reference, commit },
+            // The host's copy decides; the side ref is for the day it is gone.
+            Err(error) => Event::Notice { message: format!("the run's files were not saved to {reference}: {error}") },
+        };
+        self.journal.append(event)?;
+        Ok(())
+    }
+}

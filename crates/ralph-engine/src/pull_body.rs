@@ -1,0 +1,117 @@
+//! The words of a pull request: what a reviewer needs to believe it, and what to look at twice.
+
+use std::fmt::Write as _;
+
+use ralph_core::state::RunState;
+use ralph_core::surface::Surface;
+use ralph_core::task::TaskFile;
+use ralph_core::verdict::CheckResult;
+
+/// What a pull request is written from.
+pub(crate) struct Facts<'a> {
+    pub(crate) state: &'a RunState,
+    pub(crate) task: &'a TaskFile,
+    pub(crate) evidence: &'a [CheckResult],
+    pub(crate) surface: &'a Surface,
+}
+
+const BEGIN: &str = "<!-- ralph:begin -->";
+const END: &str = "<!-- ralph:end -->";
+
+/// Returns the title.
+pub(crate) fn title(facts: &Facts<'_>) -> String {
+    let plan = &facts.state.plan;
+    let fallback = format!("[Ralph] {}: {}", plan.title, plan.task_id);
+    let template = facts.task.contract.pr.title_template.clone().unwrap_or(fallback);
+    fill(&template, facts).lines().next().unwrap_or_default().to_owned()
+}
+
+/// Returns the body: the task's own text, then the facts between markers.
+pub(crate) fn body(facts: &Facts<'_>) -> String {
+    let template = facts.task.contract.pr.body_template.clone();
+    let own = template.map_or_else(|| format!("Work on task `{}`.\n", facts.state.plan.task_id), |text| fill(&text, facts));
+    let mut body = format!("{}\n\n{BEGIN}\n## Checklist\n\n{}", own.trim_end(), checklist(facts));
+    body.push_str(&evidence(facts));
+    let state = facts.state;
+    let _ = write!(
+        body,
+        "\n## Run\n\n- run `{}`, {} iterations, {} input and {} output tokens, {}\n- commit `{}`\n",
+        state.plan.run, state.iteration, state.usage.input_tokens, state.usage.output_tokens, state.cost, state.head
+    );
+    let sections = [
+        ("Changes to what verifies this work", &facts.surface.verification),
+        ("Files that execute on a developer's machine", &facts.surface.executes_for_developers),
+        ("Workflow files", &facts.surface.workflows),
+    ];
+    for (heading, findings) in sections {
+        if findings.is_empty() {
+            continue;
+        }
+        let _ = write!(body, "\n## {heading}\n\n");
+        for finding in findings.iter().take(100) {
+            let _ = writeln!(body, "- `{}`: {}", code(&finding.path), finding.why);
+        }
+    }
+    if !facts.surface.deleted_tests.is_empty() {
+        let _ = writeln!(body, "\n**{} test files were removed.**", facts.surface.deleted_tests.len());
+    }
+    body.push_str(END);
+    body.push('\n');
+    body
+}
+
+fn fill(template: &str, facts: &Facts<'_>) -> String {
+    let plan = &facts.state.plan;
+    template
+        .replace("{{task_id}}", plan.task_id.as_str())
+        .replace("{{title}}", &plan.title)
+        .replace("{{summary}}", &plan.title)
+        .replace("{{checklist}}", &checklist(facts))
+}
+
+fn checklist(facts: &Facts<'_>) -> String {
+    let mut text = String::new();
+    for checkbox in &facts.task.checkboxes {
+        let mark = if facts.state.ticked.contains(&checkbox.id) { 'x' } else { ' ' };
+        let _ = writeln!(text, "- [{mark}] {} {}", checkbox.id, quiet(&checkbox.text));
+    }
+    text
+}
+
+fn evidence(facts: &Facts<'_>) -> String {
+    if facts.evidence.is_empty() {
+        return "\n## Evidence\n\nNot verified in a clean room yet.\n".into();
+    }
+    let mut text = format!(
+        "\n## Evidence\n\nA fresh sandbox, a clean checkout of `{}`:\n\n| check | command | result | duration |\n|---|---|---|---|\n",
+        facts.state.head
+    );
+    for check in facts.evidence {
+        let tests = check.tests.map(|count| format!(", {} passed, {} failed", count.passed, count.failed)).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "| {} | `{}` | {}{tests} | {} ms |",
+            cell(&check.name),
+            code(&check.command),
+            check.ended,
+            check.duration_ms
+        );
+    }
+    text
+}
+
+/// Keeps text from notifying people, hiding itself or leaving its line.
+fn quiet(text: &str) -> String {
+    let one_line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    one_line.replace('@', "@\u{200b}").replace("<!--", "&lt;!--").replace("-->", "--&gt;")
+}
+
+fn cell(text: &str) -> String {
+    quiet(text).replace('|', "\\|")
+}
+
+/// Makes text safe between backticks in a table.
+fn code(text: &str) -> String {
+    let one_line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    one_line.replace('`', "'").replace('|', "\\|")
+}

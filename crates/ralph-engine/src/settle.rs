@@ -1,0 +1,171 @@
+//! What really happened in an iteration: tampering, the state of git, the commits, the tests.
+
+use ralph_core::event::{DiffSize, Event};
+use ralph_core::id::{CommitId, Digest};
+
+use crate::durable;
+use crate::error::RunError;
+use crate::git::{GitError, SandboxGit, WorkTree};
+use crate::prepare;
+use crate::run::Run;
+use crate::workspace::Finding;
+
+/// The most of a diff that is kept.
+const MAX_DIFF: usize = 8 << 20;
+
+impl Run {
+    /// Looks at the workspace after the model's actions, takes its commits, writes down the diff.
+    pub(crate) async fn settle(&mut self) -> Result<(), RunError> {
+        let findings = self.workspace.inspect(&*self.sandbox, &self.files).await?;
+        self.tell_tampering(findings)?;
+        let mut tree = self.look().await?;
+        let start = self.state().open.as_ref().map_or_else(|| self.state().head.clone(), |open| open.head.clone());
+        let git = SandboxGit::new(&*self.sandbox);
+        let mut diff = git.diff(&start, &tree).await?;
+        let moved = tree.head.as_ref().is_some_and(|head| *head != self.state().head);
+        if moved && !self.import(&tree).await? {
+            tree = SandboxGit::new(&*self.sandbox).status().await?;
+        }
+        self.view.diff_stat =
+            if tree.entries.is_empty() { String::new() } else { SandboxGit::new(&*self.sandbox).diff_stat().await? };
+        let uncommitted = (!tree.entries.is_empty()).then(|| Digest::of(&diff));
+        self.now.changed = self.state().head != start || uncommitted != self.view.uncommitted;
+        self.view.uncommitted = uncommitted;
+        self.now.diff = measure(&diff);
+        diff.truncate(MAX_DIFF);
+        let clean = self.outside.redactor.redact_bytes(&diff);
+        durable::write_unsynced(&self.dir.open_iteration(self.state().iteration).join("git_diff.patch"), &clean)?;
+        self.view.tree = tree;
+        Ok(())
+    }
+
+    pub(crate) fn tell_tampering(&mut self, findings: Vec<Finding>) -> Result<(), RunError> {
+        for Finding { path, finding } in findings {
+            self.log_error(&format!("tamper: `{path}`: {finding}"))?;
+            let iteration = self.state().iteration;
+            self.journal.append(Event::Tamper { iteration, path, finding })?;
+        }
+        Ok(())
+    }
+
+    /// Returns the state of the work tree, after putting the repository back on its branch if need be.
+    async fn look(&mut self) -> Result<WorkTree, RunError> {
+        let branch = self.state().plan.branch.clone();
+        let git = SandboxGit::new(&*self.sandbox);
+        let finding = match git.status().await {
+            Ok(tree) if tree.branch.as_deref() == Some(&branch) && tree.head.is_some() => return Ok(tree),
+            Ok(tree) => {
+                let target = self.latest_of_ours(tree.head).await?;
+                SandboxGit::new(&*self.sandbox).put_back(&branch, &target).await.map(|()| "another branch was checked out; put back")
+            }
+            Err(RunError::Git(GitError::InSandbox { .. })) => Err(RunError::Interrupted),
+            Err(error) => return Err(error),
+        };
+        let finding = if let Ok(finding) = finding {
+            finding
+        } else {
+            // The repository itself is damaged or gone; the host has every commit that counts.
+            prepare::install(&*self.sandbox, &self.dir, &self.repo, &branch).await?;
+            let git = SandboxGit::new(&*self.sandbox);
+            git.put_back(&branch, &self.state().head.clone()).await?;
+            git.hide_own_files().await?;
+            "the repository was damaged; put back, files kept"
+        };
+        self.tell_tampering(vec![Finding { path: ".git".into(), finding: finding.into() }])?;
+        SandboxGit::new(&*self.sandbox).status().await
+    }
+
+    /// Commits made on another branch count if they continue ours.
+    async fn latest_of_ours(&self, found: Option<CommitId>) -> Result<CommitId, RunError> {
+        let known = self.state().head.clone();
+        let git = SandboxGit::new(&*self.sandbox);
+        Ok(match found {
+            Some(found) if git.follows(found.as_str(), &known).await? => found,
+            _ => known,
+        })
+    }
+
+    /// Takes the sandbox's commits into the host's repository. Tells whether they were taken.
+    async fn import(&mut self, tree: &WorkTree) -> Result<bool, RunError> {
+        let Some(head) = tree.head.clone() else { return Ok(false) };
+        let branch = self.state().plan.branch.clone();
+        let known = self.state().head.clone();
+        let bundle = self.dir.root().join("in.bundle");
+        let git = SandboxGit::new(&*self.sandbox);
+        let taken = match git.bundle(&branch, &known, &bundle).await {
+            Ok(()) => self.repo.import(&bundle, &branch).await.map_err(RunError::from),
+            Err(error) => Err(error),
+        };
+        std::fs::remove_file(&bundle).ok();
+        let why = match taken {
+            Ok(()) => {
+                let subjects = self.repo.subjects(&known, &head).await?;
+                let commits = subjects.len() as u64;
+                self.journal.append(Event::CommitsImported { head, commits })?;
+                self.view.subjects = [subjects, std::mem::take(&mut self.view.subjects)].concat();
+                self.view.subjects.truncate(10);
+                return Ok(true);
+            }
+            Err(RunError::Git(error @ (GitError::Failed { .. } | GitError::InSandbox { .. }))) => error.to_string(),
+            Err(error) => return Err(error),
+        };
+        self.log_error(&format!(
+            "the commits were not taken, the branch is back at {}: {why}; commit on top of it instead of rewriting history",
+            known.short()
+        ))?;
+        self.journal.append(Event::ImportRefused { why })?;
+        SandboxGit::new(&*self.sandbox).put_back(&branch, &known).await?;
+        Ok(false)
+    }
+
+    /// Runs the test command if the files changed and the model did not run it on them itself.
+    pub(crate) async fn test(&mut self) -> Result<(), RunError> {
+        let Some(command) = self.pinned.contract().test_command.clone() else { return Ok(()) };
+        let known = self.now.checks.get(&command).cloned();
+        if known.is_none() && !self.now.changed {
+            return Ok(());
+        }
+        let check = match known {
+            Some(check) => check,
+            None => self.check("test_command", &command).await?,
+        };
+        let verb = if check.ended.is_success() { "green" } else { "red" };
+        self.log_activity(&format!("tests are {verb}: {}", check.ended))?;
+        let iteration = self.state().iteration;
+        self.now.tests = Some(check.clone());
+        self.journal.append(Event::TestsRun { iteration, check })?;
+        Ok(())
+    }
+}
+
+/// Counts files and lines of a diff.
+fn measure(diff: &[u8]) -> DiffSize {
+    let mut size = DiffSize::default();
+    let mut in_hunk = false;
+    for line in diff.split(|byte| *byte == b'\n') {
+        if line.starts_with(b"diff --git ") {
+            size.files += 1;
+            in_hunk = false;
+        } else if line.starts_with(b"@@ ") {
+            in_hunk = true;
+        } else if in_hunk && line.starts_with(b"+") {
+            size.added += 1;
+        } else if in_hunk && line.starts_with(b"-") {
+            size.removed += 1;
+        }
+    }
+    size
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_is_measured_by_its_hunks() {
+        let diff = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-old\n+new\n+--- more\n same\n\
+                     diff --git a/y b/y\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+y\n";
+        assert_eq!(measure(diff), DiffSize { files: 2, added: 3, removed: 1 });
+        assert_eq!(measure(b""), DiffSize::default());
+    }
+}
