@@ -100,12 +100,14 @@ pub(crate) fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Returns the beginning of a text from the file, short enough for a message of one line.
+/// Returns the beginning of a text from the file, short enough for a message of one line and safe
+/// to print on a terminal.
 pub(crate) fn excerpt(text: &str) -> String {
     const MAX_CHARS: usize = 60;
     let one_line = text.split('\n').next().unwrap_or_default();
-    let mut short: String = one_line.chars().take(MAX_CHARS).collect();
-    if short.len() < text.len() {
+    let printable = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let mut short: String = one_line.chars().take(MAX_CHARS).map(printable).collect();
+    if one_line.chars().nth(MAX_CHARS).is_some() || one_line.len() < text.len() {
         short.push('…');
     }
     short

@@ -80,7 +80,7 @@ fn checkbox_count(task: &TaskFile) -> Option<Finding> {
     }
     let finding = Finding::error(
         "too-few-checkboxes",
-        format!("the task has {count} checkboxes, at least {MIN_CHECKBOXES} are needed"),
+        format!("too few checkboxes: {count}, at least {MIN_CHECKBOXES} are needed"),
         "say what done means in lines such as `- [ ] M1.1 the tests pass`",
     );
     Some(match task.checkboxes.first() {

@@ -39,7 +39,7 @@ pub(super) fn decode(entries: &[(Key, Node)], findings: &mut Vec<Finding>) -> Op
     let mut remarks = Vec::new();
     let mut root = Section::new("", entries, findings);
     let contract = Contract {
-        task_id: task_id(&mut root)?,
+        task_id: task_id(&mut root, &lines)?,
         repo_url: repo_url(&mut root),
         base_branch: base_branch(&mut root),
         target_branch_prefix: root.line("target_branch_prefix").map(Text::owned),
@@ -72,17 +72,20 @@ pub(super) fn decode(entries: &[(Key, Node)], findings: &mut Vec<Finding>) -> Op
 }
 
 /// Returns the id, or one that stands for it: then there is a finding and the contract is not used.
-fn task_id(root: &mut Section<'_, '_>) -> Option<TaskId> {
+fn task_id(root: &mut Section<'_, '_>, lines: &Lines) -> Option<TaskId> {
+    let mistyped = root.entry("task_id").is_none() && lines.contains_key("task_id");
     let Some(text) = root.text("task_id") else {
-        let fix = "add a line such as `task_id: \"task-001\"` to the front matter";
+        let fix = "write a line such as `task_id: \"task-001\"` into the front matter";
         let finding = Finding::error("missing-task-id", "`task_id` is missing", fix);
-        root.report_missing("task_id", finding);
+        if !mistyped {
+            root.report_missing("task_id", finding);
+        }
         return TaskId::parse("unnamed").ok();
     };
     match TaskId::parse(text.text) {
         Ok(id) => Some(id),
         Err(why) => {
-            let fix = "use letters, digits, `-`, `_` and `.`, such as `task-001`";
+            let fix = "choose a short name such as `task-001`";
             let finding = Finding::error("invalid-task-id", format!("`task_id` {why}"), fix);
             root.report(finding, text.place);
             TaskId::parse("unnamed").ok()

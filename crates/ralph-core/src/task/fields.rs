@@ -84,10 +84,12 @@ impl<'t, 'f> Section<'t, 'f> {
         self.findings.push(finding.at(place));
     }
 
-    /// Adds a finding about a key that is missing or has no value.
+    /// Adds a finding about a key that is not there or has no value.
     pub(super) fn report_missing(&mut self, key: &str, finding: Finding) {
         match self.entry(key) {
-            Some((key, _)) => self.report(finding, key.place),
+            Some((key, node)) if is_null(&node.value) => self.report(finding, key.place),
+            // Another finding says why the value cannot be used.
+            Some(_) => {}
             None => self.findings.push(finding),
         }
     }
@@ -272,8 +274,12 @@ impl<'t, 'f> Section<'t, 'f> {
     fn out_of_range(&mut self, key: &str, node: &Node, written: &str, allowed: &str) {
         let finding = Finding::error(
             "out-of-range",
-            format!("`{}{key}` is {}", self.prefix, excerpt(written)),
-            format!("allowed is {allowed}"),
+            format!(
+                "`{}{key}` is {}, allowed is {allowed}",
+                self.prefix,
+                excerpt(written)
+            ),
+            "choose a value in this range",
         );
         self.report(finding, node.place);
     }

@@ -199,8 +199,10 @@ struct NamedBody {
 }
 
 fn read_body(text: &str, parts: &Parts, findings: &mut Vec<Finding>) -> NamedBody {
-    let body = body::read(text, parts.body, parts.closing_line + 1);
+    let mut body = body::read(text, parts.body, parts.closing_line + 1);
     if body.box_count > MAX_CHECKBOXES {
+        // Verify lines of the boxes beyond the limit look as if they belonged to none.
+        body.remarks.clear();
         findings.push(Finding::error(
             "too-many-checkboxes",
             format!(
