@@ -1,5 +1,7 @@
 //! Parsing and judging in one go.
 
+use std::collections::HashSet;
+
 use super::{Finding, Severity, lint, shorten};
 use crate::task::TaskFile;
 
@@ -26,7 +28,7 @@ pub fn check(bytes: &[u8]) -> Report {
     let mut findings = draft.findings;
     let parsed = findings.is_empty();
     if let Some(task) = &draft.task {
-        let refused: Vec<Option<u32>> = findings.iter().map(|finding| finding.line).collect();
+        let refused: HashSet<Option<u32>> = findings.iter().map(|finding| finding.line).collect();
         // A value that was refused counts as missing, but one finding about its line is enough.
         let news = lint(task).into_iter().filter(|finding| {
             finding.line == Some(task.closing_line) || !refused.contains(&finding.line)

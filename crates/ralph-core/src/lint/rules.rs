@@ -13,6 +13,7 @@ pub fn lint(task: &TaskFile) -> Vec<Finding> {
     findings.extend(budgets(task));
     findings.extend(checkbox_count(task));
     findings.extend(verification(task));
+    findings.extend(branch(task));
     findings.extend(checkbox_oddities(task));
     findings.extend(contract_oddities(task));
     findings.extend(direction_characters(task));
@@ -104,6 +105,26 @@ fn verification(task: &TaskFile) -> Vec<Finding> {
         .on_line(checkbox.line)
     };
     unverified.map(finding).collect()
+}
+
+/// The run's branch must not be the base branch, nor stand in its way: git keeps `a` and `a/b` as a
+/// file and a directory of the same name.
+fn branch(task: &TaskFile) -> Option<Finding> {
+    let base = task.contract.base_branch.as_ref()?.as_str();
+    let branch = task.contract.branch(task.title.as_deref());
+    let inside = |inner: &str, outer: &str| {
+        let rest = inner.strip_prefix(outer);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    if !inside(&branch, base) && !inside(base, &branch) {
+        return None;
+    }
+    let finding = Finding::error(
+        "branch-meets-base",
+        format!("the run's branch `{branch}` cannot be there beside the base branch `{base}`"),
+        "choose another `target_branch_prefix`, such as `ralph/`",
+    );
+    Some(finding.on_line(line_of(task, "base_branch")))
 }
 
 fn checkbox_oddities(task: &TaskFile) -> Vec<Finding> {

@@ -174,6 +174,30 @@ warning [stray-verify] line 77: this verify line belongs to no checkbox and is n
 }
 
 #[test]
+fn the_runs_branch_has_a_name_of_its_own() {
+    let task = |base: &str, slug: &str| {
+        let text = templates::TASK.replace("\"main\"", base);
+        let text = text.replace("\"ralph/task-001/\"", "ma");
+        text.replace("\"implement-foo\"", slug)
+    };
+    assert_eq!(said(&task("main", "ster")), "");
+    assert_eq!(said(&task("main", "inline")), "");
+    let mut table = String::new();
+    for (base, slug) in [("main", "in"), ("main", "in/x"), ("main/y", "in")] {
+        table += &said(&task(base, slug));
+    }
+    snapbox::assert_data_eq!(
+        table,
+        snapbox::str![[r"
+error [branch-meets-base] line 4: the run's branch `main` cannot be there beside the base branch `main` — choose another `target_branch_prefix`, such as `ralph/`
+error [branch-meets-base] line 4: the run's branch `main/x` cannot be there beside the base branch `main` — choose another `target_branch_prefix`, such as `ralph/`
+error [branch-meets-base] line 4: the run's branch `main` cannot be there beside the base branch `main/y` — choose another `target_branch_prefix`, such as `ralph/`
+
+"]]
+    );
+}
+
+#[test]
 fn what_is_worth_knowing() {
     let text = templates::TASK
         .replace("\"strong-doctor\"", "\"default-cheap\"")

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub const MAX_BRANCH_BYTES: usize = 200;
 
 /// The longest slug that is made from a title, in characters.
-const MAX_SLUG_CHARS: usize = 48;
+pub(super) const MAX_SLUG_CHARS: usize = 48;
 
 /// A name that git accepts for a branch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]

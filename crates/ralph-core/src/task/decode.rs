@@ -1,6 +1,6 @@
 //! Makes a contract from the front matter's tree.
 
-use super::branch::{self, BranchName};
+use super::branch::{self, BranchName, MAX_SLUG_CHARS};
 use super::contract::{Contract, Mode, OnActionError, PullSettings, SandboxKind, SandboxResources};
 use super::fields::{Choice, Section, Text};
 use super::keys::{self, Lines};
@@ -120,21 +120,16 @@ fn check_branch(contract: &Contract, root: &mut Section<'_, '_>) {
     const PREFIX: &str = "target_branch_prefix";
     const SLUG: &str = "target_branch_slug";
     let prefix = contract.target_branch_prefix.as_deref();
-    let slug = contract.target_branch_slug.as_deref();
-    let prefix_alone = format!("{}x", prefix.unwrap_or_default());
-    let (key, name) = match (prefix, slug) {
+    // A slug that is made from the title is at most this long.
+    let prefix_alone = prefix.unwrap_or_default().to_owned() + &"x".repeat(MAX_SLUG_CHARS);
+    let (key, name) = match (prefix, &contract.target_branch_slug) {
         (None, None) => return,
         (Some(_), None) => (PREFIX, prefix_alone),
         (Some(_), Some(_)) if branch::check(&prefix_alone).is_err() => (PREFIX, prefix_alone),
         (_, Some(_)) => (SLUG, contract.branch(None)),
     };
-    let base = contract.base_branch.as_ref().map(BranchName::as_str);
-    let verdict = if base == Some(name.as_str()) {
-        Err("makes the run's branch the same as `base_branch`".to_owned())
-    } else {
-        branch::check(&name).map_err(|why| format!("makes a branch name that {why}"))
-    };
-    if let (Err(why), Some((_, node))) = (verdict, root.entry(key)) {
+    if let (Err(why), Some((_, node))) = (branch::check(&name), root.entry(key)) {
+        let why = format!("makes a branch name that {why}");
         root.report(invalid_branch(key, &why), node.place);
     }
 }

@@ -301,14 +301,3 @@ fn all_findings_come_at_once() {
 "#]]
     );
 }
-
-#[test]
-fn the_runs_branch_is_not_the_base_branch() {
-    let front = "task_id: t\nbase_branch: main\ntarget_branch_prefix: ma\ntarget_branch_slug: in";
-    snapbox::assert_data_eq!(
-        errors(&with_front(front)),
-        snapbox::str![
-            "[invalid-branch:21] line 5: `target_branch_slug` makes the run's branch the same as `base_branch` — use letters, digits, `-`, `_` and `/`, such as `ralph/task-001/implement-foo`"
-        ]
-    );
-}

@@ -1,5 +1,6 @@
 //! Files that mean harm, and files that are broken in every way.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::{errors, parse, with_front};
@@ -180,4 +181,65 @@ fn no_prefix_and_no_changed_byte_can_make_it_panic() {
         assert!(report.task.is_some() || !report.is_ok());
         changed[at] = bytes[at];
     }
+}
+
+#[test]
+fn no_mixture_of_pieces_can_make_it_panic() {
+    const PIECES: [&str; 32] = [
+        "\n",
+        "\n",
+        "\n",
+        "---\n",
+        "- ",
+        "  ",
+        "* ",
+        "1. ",
+        "[ ] ",
+        "[x]\t",
+        "verify:",
+        "`",
+        "``",
+        "é",
+        "日本",
+        "M1.1",
+        "### Milestone ",
+        "# ",
+        "> ",
+        "**",
+        "<!--",
+        "-->",
+        "```\n",
+        "task_id: t\n",
+        "pr: ",
+        "{",
+        "[",
+        "\"",
+        "'",
+        ": ",
+        "| \n",
+        "\u{feff}",
+    ];
+    // A linear congruential generator: the same mixtures every time.
+    let mut state = 1_u64;
+    let mut parsed = 0;
+    for round in 0..3000 {
+        let mut text = if round % 2 == 0 {
+            "---\ntask_id: t\n---\n".to_owned()
+        } else {
+            "---\n".to_owned()
+        };
+        for _ in 0..40 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            text += PIECES[(state >> 59) as usize];
+        }
+        let task = check(text.as_bytes()).task;
+        if let Some(task) = &task {
+            let open = task.with_ticks(&BTreeSet::new());
+            assert_eq!(open.len(), text.len());
+        }
+        parsed += usize::from(task.is_some());
+    }
+    assert!(parsed > 1000, "{parsed}");
 }
