@@ -1,1 +1,51 @@
-//! To be filled.
+//! The starter files that `ralph init` writes and that a run creates where they are missing.
+
+/// `ralph_task.md`: the front matter with every common key, and a body with milestones.
+pub const TASK: &str = include_str!("../templates/ralph_task.md");
+
+/// `.ralph/guardrails.md`: how to add a sign, and the first three.
+pub const GUARDRAILS: &str = include_str!("../templates/guardrails.md");
+
+/// `.ralph/progress.md`: what is done and what is next.
+pub const PROGRESS: &str = include_str!("../templates/progress.md");
+
+/// `.ralph/notes.md`: hints from people.
+pub const NOTES: &str = include_str!("../templates/notes.md");
+
+/// `.ralph/diagnostics.md`: reports of the doctor.
+pub const DIAGNOSTICS: &str = include_str!("../templates/diagnostics.md");
+
+/// `config/models.yaml`: the model profiles.
+pub const MODELS: &str = include_str!("../templates/models.yaml");
+
+/// `.env.example`: which secrets and settings the environment may hold.
+pub const ENV_EXAMPLE: &str = include_str!("../templates/env.example");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_template_is_plain_text_with_one_newline_at_its_end() {
+        for (template, first_line) in [
+            (TASK, "---"),
+            (GUARDRAILS, "# Ralph Guardrails (append-only)"),
+            (PROGRESS, "# Progress"),
+            (NOTES, "# Notes (optional)"),
+            (DIAGNOSTICS, "# Diagnostics (Doctor reports)"),
+            (MODELS, "profiles:"),
+            (ENV_EXAMPLE, "# Daytona"),
+        ] {
+            assert_eq!(template.lines().next(), Some(first_line));
+            assert!(template.ends_with('\n') && !template.ends_with("\n\n"));
+            assert!(!template.contains(['\r', '\t', '\u{feff}']));
+        }
+    }
+
+    #[test]
+    fn the_checkboxes_of_the_task_end_in_a_hard_line_break() {
+        let boxes: Vec<&str> = TASK.lines().filter(|l| l.starts_with("- [ ]")).collect();
+        assert_eq!(boxes.len(), 5);
+        assert!(boxes.iter().all(|line| line.ends_with("  ")));
+    }
+}

@@ -1,0 +1,139 @@
+//! One thing that is wrong with a task file, with the way out.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Whether a finding keeps a run from starting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// The run does not start.
+    Error,
+    /// The run starts; a person should know.
+    Warning,
+}
+
+/// One thing that is wrong with a task file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The stable name of the rule, such as `missing-test-command`.
+    pub code: &'static str,
+    /// Whether it keeps a run from starting.
+    pub severity: Severity,
+    /// The line in the file, counted from 1.
+    pub line: Option<u32>,
+    /// The column in the line, counted in characters from 1.
+    pub column: Option<u32>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub fix: String,
+}
+
+impl Finding {
+    /// Makes an error that belongs to no line.
+    pub fn error(code: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity: Severity::Error,
+            line: None,
+            column: None,
+            message: message.into(),
+            fix: fix.into(),
+        }
+    }
+
+    /// Makes a warning that belongs to no line.
+    pub fn warning(code: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::error(code, message, fix)
+        }
+    }
+
+    /// Makes the error of a task file that is not there.
+    pub fn missing_task_file(path: &str) -> Self {
+        Self::error(
+            "missing-task-file",
+            format!("there is no task file `{path}`"),
+            "write one with `ralph init`",
+        )
+    }
+
+    /// Says in which line it is.
+    #[must_use]
+    pub fn on_line(mut self, line: u32) -> Self {
+        self.line = Some(line);
+        self
+    }
+
+    /// Says in which line and column it is.
+    #[must_use]
+    pub(crate) fn at(mut self, place: Place) -> Self {
+        self.line = Some(place.line);
+        self.column = Some(place.column);
+        self
+    }
+}
+
+impl fmt::Display for Finding {
+    /// Prints `line 7: what is wrong — what to do`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        write!(f, "{} — {}", self.message, self.fix)
+    }
+}
+
+/// A place in the task file; both counted from 1, the column in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+}
+
+/// Returns a number of lines or characters as findings count them. Files are capped far below the
+/// range of `u32`.
+pub(crate) fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Returns the beginning of a text from the file, short enough for a message of one line and safe
+/// to print on a terminal.
+pub(crate) fn excerpt(text: &str) -> String {
+    const MAX_CHARS: usize = 60;
+    let one_line = text.split('\n').next().unwrap_or_default();
+    let printable = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let mut short: String = one_line.chars().take(MAX_CHARS).map(printable).collect();
+    if one_line.chars().nth(MAX_CHARS).is_some() || one_line.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// How many findings are listed. A file that is wrong all over is not worth more.
+const MAX_FINDINGS: usize = 100;
+
+/// Sorts findings by line and keeps as many as anyone will read; the last one tells how many more
+/// there are.
+pub(crate) fn shorten(findings: &mut Vec<Finding>) {
+    findings.sort_by_key(|finding| (finding.line, finding.column, finding.severity));
+    if findings.len() <= MAX_FINDINGS {
+        return;
+    }
+    let rest = findings.split_off(MAX_FINDINGS);
+    let message = format!("there are {} more findings", rest.len());
+    let mut last = Finding::error(
+        "more-findings",
+        message,
+        "mend these first, then look again",
+    );
+    last.severity = rest
+        .iter()
+        .map(|finding| finding.severity)
+        .min()
+        .unwrap_or(last.severity);
+    findings.push(last);
+}

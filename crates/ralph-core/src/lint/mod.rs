@@ -1,0 +1,16 @@
+//! Judges a task file before a run starts. An error keeps the run from starting, a warning does not.
+//!
+//! [`check`] is what the command line, the dashboard's editor and the start of a run call: it parses
+//! and judges at once and reports everything it can in one go. [`lint`] judges a task that is parsed
+//! already. Every [`Finding`] says where, what is wrong and what to do about it.
+
+mod finding;
+mod report;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+pub use finding::{Finding, Severity};
+pub(crate) use finding::{Place, count, excerpt, shorten};
+pub use report::{Report, check};
+pub use rules::{MIN_CHECKBOXES, lint};

@@ -1,0 +1,43 @@
+//! Parsing and judging in one go.
+
+use std::collections::HashSet;
+
+use super::{Finding, Severity, lint, shorten};
+use crate::task::TaskFile;
+
+/// Everything there is to say about a task file.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The findings by line, at most a hundred and how many more there are.
+    pub findings: Vec<Finding>,
+    /// The task, if the file could be parsed; it may still break rules.
+    pub task: Option<TaskFile>,
+}
+
+impl Report {
+    /// Tells whether a run may start: there are no errors.
+    pub fn is_ok(&self) -> bool {
+        let mut findings = self.findings.iter();
+        findings.all(|finding| finding.severity != Severity::Error)
+    }
+}
+
+/// Parses and judges the bytes of a task file, and reports as much as possible at once.
+pub fn check(bytes: &[u8]) -> Report {
+    let draft = TaskFile::draft(bytes);
+    let mut findings = draft.findings;
+    let parsed = findings.is_empty();
+    if let Some(task) = &draft.task {
+        let refused: HashSet<Option<u32>> = findings.iter().map(|finding| finding.line).collect();
+        // A value that was refused counts as missing, but one finding about its line is enough.
+        let news = lint(task).into_iter().filter(|finding| {
+            finding.line == Some(task.closing_line) || !refused.contains(&finding.line)
+        });
+        findings.extend(news);
+    }
+    shorten(&mut findings);
+    Report {
+        findings,
+        task: draft.task.filter(|_| parsed),
+    }
+}

@@ -1,0 +1,196 @@
+//! The rules that a task must follow before a run starts.
+
+use super::{Finding, count};
+use crate::task::{Checkbox, SandboxKind, TaskFile};
+
+/// How many checkboxes a task must have at least.
+pub const MIN_CHECKBOXES: usize = 2;
+
+/// Judges a task. Nothing is found in a task that a run may start with and that has no oddities.
+pub fn lint(task: &TaskFile) -> Vec<Finding> {
+    let mut findings = task.remarks.clone();
+    findings.extend(test_command(task));
+    findings.extend(budgets(task));
+    findings.extend(checkbox_count(task));
+    findings.extend(verification(task));
+    findings.extend(branch(task));
+    findings.extend(checkbox_oddities(task));
+    findings.extend(contract_oddities(task));
+    findings.extend(direction_characters(task));
+    findings.sort_by_key(|finding| (finding.line, finding.column, finding.severity));
+    findings
+}
+
+/// Returns where a key stands, or where it should be put: above the closing `---`.
+fn line_of(task: &TaskFile, key: &str) -> u32 {
+    task.key_lines
+        .get(key)
+        .copied()
+        .unwrap_or(task.closing_line)
+}
+
+fn test_command(task: &TaskFile) -> Option<Finding> {
+    if task.contract.test_command.is_some() {
+        return None;
+    }
+    let finding = Finding::error(
+        "missing-test-command",
+        "`test_command` is missing or empty",
+        "write a line such as `test_command: \"npm test\"` into the front matter",
+    );
+    Some(finding.on_line(line_of(task, "test_command")))
+}
+
+fn budgets(task: &TaskFile) -> Vec<Finding> {
+    let contract = &task.contract;
+    let mut findings = Vec::new();
+    if contract.max_iterations.is_none() {
+        let missing = missing_budget("missing-max-iterations", "max_iterations", 30);
+        findings.push(missing.on_line(line_of(task, "max_iterations")));
+    }
+    if contract.max_wall_time_minutes.is_none() {
+        let key = "max_wall_time_minutes";
+        let missing = missing_budget("missing-max-wall-time-minutes", key, 120);
+        findings.push(missing.on_line(line_of(task, key)));
+    }
+    if contract.max_cost_usd_estimate.is_none() && contract.max_tokens_total.is_none() {
+        let finding = Finding::error(
+            "missing-cost-or-token-budget",
+            "neither `max_cost_usd_estimate` nor `max_tokens_total` is given",
+            "write the line `max_cost_usd_estimate: 10` into the front matter",
+        );
+        let tokens = task.key_lines.get("max_tokens_total").copied();
+        let line = tokens.unwrap_or_else(|| line_of(task, "max_cost_usd_estimate"));
+        findings.push(finding.on_line(line));
+    }
+    findings
+}
+
+fn missing_budget(code: &'static str, key: &str, default: u32) -> Finding {
+    Finding::error(
+        code,
+        format!("`{key}` is missing"),
+        format!("write the line `{key}: {default}` into the front matter"),
+    )
+}
+
+fn checkbox_count(task: &TaskFile) -> Option<Finding> {
+    let count = task.checkboxes.len();
+    if count >= MIN_CHECKBOXES {
+        return None;
+    }
+    let finding = Finding::error(
+        "too-few-checkboxes",
+        format!("too few checkboxes: {count}, at least {MIN_CHECKBOXES} are needed"),
+        "say what done means in lines such as `- [ ] M1.1 the tests pass`",
+    );
+    Some(match task.checkboxes.first() {
+        Some(first) => finding.on_line(first.line),
+        None => finding,
+    })
+}
+
+fn verification(task: &TaskFile) -> Vec<Finding> {
+    if !task.contract.verify_commands.is_empty() {
+        return Vec::new();
+    }
+    let checkboxes = task.checkboxes.iter();
+    let unverified = checkboxes.filter(|checkbox| checkbox.verify.is_empty());
+    let finding = |checkbox: &Checkbox| {
+        Finding::error(
+            "missing-verification",
+            format!("nothing verifies checkbox `{}`", checkbox.id),
+            "indent a line `- verify: COMMAND` below it, or give `verify_commands` in the front matter",
+        )
+        .on_line(checkbox.line)
+    };
+    unverified.map(finding).collect()
+}
+
+/// The run's branch must not be the base branch, nor stand in its way: git keeps `a` and `a/b` as a
+/// file and a directory of the same name.
+fn branch(task: &TaskFile) -> Option<Finding> {
+    let base = task.contract.base_branch.as_ref()?.as_str();
+    let branch = task.contract.branch(task.title.as_deref());
+    let inside = |inner: &str, outer: &str| {
+        let rest = inner.strip_prefix(outer);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    if !inside(&branch, base) && !inside(base, &branch) {
+        return None;
+    }
+    let finding = Finding::error(
+        "branch-meets-base",
+        format!("the run's branch `{branch}` cannot be there beside the base branch `{base}`"),
+        "choose another `target_branch_prefix`, such as `ralph/`",
+    );
+    Some(finding.on_line(line_of(task, "base_branch")))
+}
+
+fn checkbox_oddities(task: &TaskFile) -> Vec<Finding> {
+    let known = |id: &str| task.milestones.iter().any(|milestone| milestone.id == id);
+    let mut findings = Vec::new();
+    for checkbox in &task.checkboxes {
+        let id = &checkbox.id;
+        let mut warn = |code, message, fix| {
+            findings.push(Finding::warning(code, message, fix).on_line(checkbox.line));
+        };
+        if checkbox.checked {
+            let message = format!("checkbox `{id}` is ticked already");
+            warn(
+                "already-ticked",
+                message,
+                "nothing to do: it is verified again",
+            );
+        }
+        if checkbox.text.is_empty() {
+            let message = format!("checkbox `{id}` says nothing");
+            warn("empty-checkbox", message, "say what must be true");
+        }
+        let group = id.split_once('.').map_or("", |(group, _)| group);
+        if let Some(milestone) = &checkbox.milestone
+            && group != milestone
+            && known(group)
+        {
+            let message = format!("checkbox `{id}` stands below milestone `{milestone}`");
+            warn("misplaced-checkbox", message, "move it or rename it");
+        }
+    }
+    findings
+}
+
+fn contract_oddities(task: &TaskFile) -> Vec<Finding> {
+    let contract = &task.contract;
+    let mut findings = Vec::new();
+    let fallback = contract.model_profile_fallback.as_ref();
+    if fallback.is_some() && fallback == contract.model_profile_default.as_ref() {
+        let finding = Finding::warning(
+            "fallback-is-default",
+            "`model_profile_fallback` is the same profile as `model_profile_default`",
+            "name another profile, or remove the line: switching to it would change nothing",
+        );
+        findings.push(finding.on_line(line_of(task, "model_profile_fallback")));
+    }
+    let local = contract.sandbox_provider == Some(SandboxKind::Local);
+    if local && contract.sandbox_image.is_some() {
+        let finding = Finding::warning(
+            "image-without-use",
+            "`sandbox_image` has no effect with `sandbox_provider: local`",
+            "remove the line, or choose a provider that uses images",
+        );
+        findings.push(finding.on_line(line_of(task, "sandbox_image")));
+    }
+    findings
+}
+
+/// Characters that change the direction of text can make a command look like another.
+fn direction_characters(task: &TaskFile) -> Option<Finding> {
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let (before, _) = task.text.split_once(turns)?;
+    let finding = Finding::warning(
+        "direction-character",
+        "this line has an invisible character that changes the direction of text",
+        "remove it: what is shown may not be what is run",
+    );
+    Some(finding.on_line(count(before.split('\n').count())))
+}

@@ -1,0 +1,260 @@
+//! What the linter says about whole files.
+
+use std::fmt::Write as _;
+
+use super::{Finding, MIN_CHECKBOXES, Severity, check, lint};
+use crate::task::TaskFile;
+use crate::templates;
+
+/// Returns everything that is said about a file, one line for each finding.
+fn said(text: &str) -> String {
+    let mut lines = String::new();
+    for finding in check(text.as_bytes()).findings {
+        let severity = match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        writeln!(lines, "{severity} [{}] {finding}", finding.code).unwrap();
+    }
+    lines
+}
+
+/// Returns the template without the lines that start with one of these.
+fn template_without(starts: &[&str]) -> String {
+    let mut lines = String::new();
+    for line in templates::TASK.lines() {
+        if !starts.iter().any(|start| line.starts_with(start)) {
+            writeln!(lines, "{line}").unwrap();
+        }
+    }
+    lines
+}
+
+const VERIFY_COMMANDS: [&str; 2] = ["verify_commands", "  - \"npm"];
+
+#[test]
+fn the_template_has_no_findings() {
+    let report = check(templates::TASK.as_bytes());
+    assert_eq!(report.findings, []);
+    assert!(report.is_ok());
+    let task = report.task.unwrap();
+    assert_eq!(lint(&task), []);
+    assert!(task.checkboxes.len() >= MIN_CHECKBOXES);
+}
+
+#[test]
+fn each_missing_setting_is_named_with_the_line_to_insert() {
+    let mut table = String::new();
+    for key in [
+        "task_id",
+        "test_command",
+        "max_iterations",
+        "max_wall_time_minutes",
+        "max_cost_usd_estimate",
+    ] {
+        let text = template_without(&[key]);
+        assert!(!check(text.as_bytes()).is_ok());
+        table += &said(&text);
+    }
+    snapbox::assert_data_eq!(
+        table,
+        snapbox::str![[r#"
+error [missing-task-id] line 52: `task_id` is missing — write a line such as `task_id: "task-001"` into the front matter
+error [missing-test-command] line 52: `test_command` is missing or empty — write a line such as `test_command: "npm test"` into the front matter
+error [missing-max-iterations] line 52: `max_iterations` is missing — write the line `max_iterations: 30` into the front matter
+error [missing-max-wall-time-minutes] line 52: `max_wall_time_minutes` is missing — write the line `max_wall_time_minutes: 120` into the front matter
+error [missing-cost-or-token-budget] line 52: neither `max_cost_usd_estimate` nor `max_tokens_total` is given — write the line `max_cost_usd_estimate: 10` into the front matter
+
+"#]]
+    );
+}
+
+#[test]
+fn all_missing_settings_are_named_at_once() {
+    let text = "---\n---\n# Task\n";
+    snapbox::assert_data_eq!(
+        said(text),
+        snapbox::str![[r#"
+error [too-few-checkboxes] too few checkboxes: 0, at least 2 are needed — say what done means in lines such as `- [ ] M1.1 the tests pass`
+error [missing-task-id] line 2: `task_id` is missing — write a line such as `task_id: "task-001"` into the front matter
+error [missing-test-command] line 2: `test_command` is missing or empty — write a line such as `test_command: "npm test"` into the front matter
+error [missing-max-iterations] line 2: `max_iterations` is missing — write the line `max_iterations: 30` into the front matter
+error [missing-max-wall-time-minutes] line 2: `max_wall_time_minutes` is missing — write the line `max_wall_time_minutes: 120` into the front matter
+error [missing-cost-or-token-budget] line 2: neither `max_cost_usd_estimate` nor `max_tokens_total` is given — write the line `max_cost_usd_estimate: 10` into the front matter
+
+"#]]
+    );
+}
+
+#[test]
+fn settings_without_a_value_are_named_where_they_stand() {
+    let text = "---\ntask_id:\ntest_command: \"  \"\nmax_iterations:\nmax_wall_time_minutes: ~\nmax_tokens_total:\n\
+                verify_commands: [\" \", ok, \"\"]\n---\n- [ ] A1 a\n- [ ] A2 b\n";
+    snapbox::assert_data_eq!(
+        said(text),
+        snapbox::str![[r#"
+error [missing-task-id] line 2: `task_id` is missing — write a line such as `task_id: "task-001"` into the front matter
+error [missing-test-command] line 3: `test_command` is missing or empty — write a line such as `test_command: "npm test"` into the front matter
+error [missing-max-iterations] line 4: `max_iterations` is missing — write the line `max_iterations: 30` into the front matter
+error [missing-max-wall-time-minutes] line 5: `max_wall_time_minutes` is missing — write the line `max_wall_time_minutes: 120` into the front matter
+error [missing-cost-or-token-budget] line 6: neither `max_cost_usd_estimate` nor `max_tokens_total` is given — write the line `max_cost_usd_estimate: 10` into the front matter
+error [empty-command] line 7: `verify_commands` holds an empty command — write the command, or remove the line
+error [empty-command] line 7: `verify_commands` holds an empty command — write the command, or remove the line
+
+"#]]
+    );
+}
+
+#[test]
+fn a_value_that_is_refused_is_not_also_called_missing() {
+    let text = templates::TASK
+        .replace("max_iterations: 30", "max_iteration: 30")
+        .replace("max_wall_time_minutes: 120", "max_wall_time_minutes: 2h")
+        .replace("max_cost_usd_estimate: 10", "max_cost_usd_estimate: 0")
+        .replace("task_id:", "taskid:")
+        .replace("test_command: \"npm test\"", "test_command: []");
+    snapbox::assert_data_eq!(
+        said(&text),
+        snapbox::str![[r"
+error [unknown-key] line 2: unknown key `taskid` — did you mean `task_id`?
+error [unknown-key] line 23: unknown key `max_iteration` — did you mean `max_iterations`?
+error [wrong-type] line 24: `max_wall_time_minutes` is `2h`, expected a whole number — write it in digits, without quotes
+error [out-of-range] line 25: `max_cost_usd_estimate` is 0, allowed is more than 0, up to 1000000 — choose a value in this range
+error [wrong-type] line 30: `test_command` is a list, expected a text — write it on one line, in quotes
+
+"]]
+    );
+    assert!(check(text.as_bytes()).task.is_none());
+}
+
+#[test]
+fn a_token_budget_is_enough() {
+    let text = templates::TASK.replace("max_cost_usd_estimate: 10", "max_tokens_total: 1000");
+    assert_eq!(said(&text), "");
+}
+
+#[test]
+fn checkboxes_are_needed_and_each_is_verified() {
+    let mut table = String::new();
+    let without_global = template_without(&VERIFY_COMMANDS);
+    let without_own = template_without(&["  - verify"]);
+    let without_both = template_without(&["  - verify", VERIFY_COMMANDS[0], VERIFY_COMMANDS[1]]);
+    let without_boxes = template_without(&["- [ ]"]);
+    let with_one = template_without(&["- [ ] M1.2", "- [ ] M2"]);
+    assert_eq!(said(&without_global), "");
+    assert_eq!(said(&without_own), "");
+    for text in [without_both, without_boxes, with_one] {
+        table += &said(&text);
+        table += "\n";
+    }
+    snapbox::assert_data_eq!(
+        table,
+        snapbox::str![[r"
+error [missing-verification] line 66: nothing verifies checkbox `M1.1` — indent a line `- verify: COMMAND` below it, or give `verify_commands` in the front matter
+error [missing-verification] line 67: nothing verifies checkbox `M1.2` — indent a line `- verify: COMMAND` below it, or give `verify_commands` in the front matter
+error [missing-verification] line 70: nothing verifies checkbox `M2.1` — indent a line `- verify: COMMAND` below it, or give `verify_commands` in the front matter
+error [missing-verification] line 71: nothing verifies checkbox `M2.2` — indent a line `- verify: COMMAND` below it, or give `verify_commands` in the front matter
+error [missing-verification] line 72: nothing verifies checkbox `M2.3` — indent a line `- verify: COMMAND` below it, or give `verify_commands` in the front matter
+
+error [too-few-checkboxes] too few checkboxes: 0, at least 2 are needed — say what done means in lines such as `- [ ] M1.1 the tests pass`
+warning [stray-verify] line 70: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
+warning [stray-verify] line 71: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
+warning [stray-verify] line 74: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
+warning [stray-verify] line 75: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
+warning [stray-verify] line 76: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
+
+error [too-few-checkboxes] line 70: too few checkboxes: 1, at least 2 are needed — say what done means in lines such as `- [ ] M1.1 the tests pass`
+warning [stray-verify] line 75: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
+warning [stray-verify] line 76: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
+warning [stray-verify] line 77: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
+
+
+"]]
+    );
+}
+
+#[test]
+fn the_runs_branch_has_a_name_of_its_own() {
+    let task = |base: &str, slug: &str| {
+        let text = templates::TASK.replace("\"main\"", base);
+        let text = text.replace("\"ralph/task-001/\"", "ma");
+        text.replace("\"implement-foo\"", slug)
+    };
+    assert_eq!(said(&task("main", "ster")), "");
+    assert_eq!(said(&task("main", "inline")), "");
+    let mut table = String::new();
+    for (base, slug) in [("main", "in"), ("main", "in/x"), ("main/y", "in")] {
+        table += &said(&task(base, slug));
+    }
+    snapbox::assert_data_eq!(
+        table,
+        snapbox::str![[r"
+error [branch-meets-base] line 4: the run's branch `main` cannot be there beside the base branch `main` — choose another `target_branch_prefix`, such as `ralph/`
+error [branch-meets-base] line 4: the run's branch `main/x` cannot be there beside the base branch `main` — choose another `target_branch_prefix`, such as `ralph/`
+error [branch-meets-base] line 4: the run's branch `main` cannot be there beside the base branch `main/y` — choose another `target_branch_prefix`, such as `ralph/`
+
+"]]
+    );
+}
+
+#[test]
+fn what_is_worth_knowing() {
+    let text = templates::TASK
+        .replace("\"strong-doctor\"", "\"default-cheap\"")
+        .replace("\"daytona\"", "local")
+        .replace(
+            "test_command: \"npm test\"",
+            "test_command: |\n  npm ci\n  npm test",
+        )
+        .replace("[ ] M1.1 Foo", "[x] M1.1\u{202e} Foo")
+        .replace("[ ] M2.2 Lint passes", "[ ] M1.9")
+        .replace("- install: `npm ci`", "- verify: `npm ci`");
+    snapbox::assert_data_eq!(
+        said(&text),
+        snapbox::str![[r"
+warning [image-without-use] line 12: `sandbox_image` has no effect with `sandbox_provider: local` — remove the line, or choose a provider that uses images
+warning [fallback-is-default] line 20: `model_profile_fallback` is the same profile as `model_profile_default` — name another profile, or remove the line: switching to it would change nothing
+warning [multi-line-command] line 31: `test_command` holds a command of several lines; its last line decides — join the lines with `&&`, so that every one of them counts
+warning [already-ticked] line 72: checkbox `C1` is ticked already — nothing to do: it is verified again
+warning [direction-character] line 72: this line has an invisible character that changes the direction of text — remove it: what is shown may not be what is run
+warning [empty-checkbox] line 80: checkbox `M1.9` says nothing — say what must be true
+warning [misplaced-checkbox] line 80: checkbox `M1.9` stands below milestone `M2` — move it or rename it
+warning [stray-verify] line 90: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
+
+"]]
+    );
+    assert!(check(text.as_bytes()).is_ok());
+}
+
+#[test]
+fn a_file_that_is_wrong_all_over_gets_a_hundred_findings() {
+    let mut text = templates::TASK.replace("\n---\n", "\nfoo: 1\n---\n");
+    let keys = (0..900).fold(String::new(), |keys, n| keys + &format!("x{n}: 1\n"));
+    text = text.replacen("---\n", &format!("---\n{keys}"), 1);
+    let report = check(text.as_bytes());
+    assert_eq!(report.findings.len(), 101);
+    assert_eq!(
+        report.findings[100].to_string(),
+        "there are 801 more findings — mend these first, then look again"
+    );
+    assert_eq!(
+        TaskFile::parse(text.as_bytes()).unwrap_err(),
+        report.findings
+    );
+}
+
+#[test]
+fn warnings_alone_do_not_hide_errors_behind_the_limit() {
+    let boxes = "- [x] a\n".repeat(200) + "- verify: `x`\n- [ ] b\n  - verify:\n";
+    let text = templates::TASK.to_owned() + "\n" + &boxes;
+    assert!(!check(text.as_bytes()).is_ok());
+}
+
+#[test]
+fn a_finding_as_json() {
+    let finding = Finding::missing_task_file("ralph_task.md");
+    assert_eq!(
+        serde_json::to_string(&finding).unwrap(),
+        r#"{"code":"missing-task-file","severity":"error","line":null,"column":null,"message":"there is no task file `ralph_task.md`","fix":"write one with `ralph init`"}"#
+    );
+}

@@ -1,0 +1,127 @@
+//! Names of branches.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The longest branch name that is accepted, in bytes.
+pub const MAX_BRANCH_BYTES: usize = 200;
+
+/// The longest slug that is made from a title, in characters.
+pub(super) const MAX_SLUG_CHARS: usize = 48;
+
+/// A name that git accepts for a branch.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct BranchName(String);
+
+impl BranchName {
+    /// Checks git's grammar of ref names. The error says which rule was broken.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        check(text).map(|()| Self(text.to_owned()))
+    }
+
+    /// Returns the name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for BranchName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for BranchName {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Checks the whole name of a branch. The error says which rule was broken.
+pub(super) fn check(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("is empty".into());
+    }
+    if name.len() > MAX_BRANCH_BYTES {
+        return Err(format!(
+            "has {} bytes, at most {MAX_BRANCH_BYTES} are allowed",
+            name.len()
+        ));
+    }
+    let forbidden = |c: char| c.is_control() || c.is_whitespace() || "~^:?*[\\".contains(c);
+    if let Some(bad) = name.chars().find(|c| forbidden(*c)) {
+        return Err(format!("contains {bad:?}, which git does not allow"));
+    }
+    for bad in ["..", "//", "@{"] {
+        if name.contains(bad) {
+            return Err(format!("contains `{bad}`, which git does not allow"));
+        }
+    }
+    if name.starts_with(['-', '/']) || name.ends_with(['/', '.']) {
+        return Err("starts with `-` or `/`, or ends with `/` or `.`".into());
+    }
+    if name == "@" || name == "HEAD" {
+        return Err("is a reserved name".into());
+    }
+    for part in name.split('/') {
+        if part.starts_with('.') || part.as_bytes().ends_with(b".lock") {
+            return Err("has a part that starts with `.` or ends with `.lock`".into());
+        }
+    }
+    Ok(())
+}
+
+/// Makes a part of a branch name from a title.
+pub(super) fn slug(title: &str) -> String {
+    let mut slug = String::new();
+    for c in title.chars() {
+        if c.is_ascii_alphanumeric() {
+            slug.push(c.to_ascii_lowercase());
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+        if slug.len() == MAX_SLUG_CHARS {
+            break;
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() { "work" } else { slug }.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_name_is_one_that_git_accepts() {
+        for good in ["main", "ralph/task-001/x", "v1.2", "a@b", "größe", "a-"] {
+            assert_eq!(BranchName::parse(good).unwrap().as_str(), good);
+        }
+        let long = "x".repeat(201);
+        for bad in [
+            "", "-x", "/x", "x/", "x.", "a..b", "a//b", "a b", "a~1", "a^", "a:b", "a?", "a*",
+            "a[", "a\\b", "a@{1}", "@", "HEAD", ".a", "a/.b", "a.lock", "a.lock/b", "a\nb", "a\0",
+            &long,
+        ] {
+            assert!(BranchName::parse(bad).is_err(), "{bad:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn a_slug_comes_from_the_title() {
+        for (title, expected) in [
+            ("Implement Foo (task-001)", "implement-foo-task-001"),
+            ("  --Fix   the/bug!  ", "fix-the-bug"),
+            ("日本語", "work"),
+            ("", "work"),
+        ] {
+            assert_eq!(slug(title), expected);
+            assert_eq!(check(&format!("ralph/t/{}", slug(title))), Ok(()));
+        }
+        let long = slug(&"abc def ".repeat(20));
+        assert_eq!(long, "abc-def-abc-def-abc-def-abc-def-abc-def-abc-def");
+    }
+}

@@ -1,0 +1,307 @@
+//! Asks a map of the front matter for values of one type each. What does not fit becomes a finding
+//! and counts as not given, so that one look finds everything that is wrong.
+
+use std::ops::RangeInclusive;
+
+use super::keys::refuse_unknown;
+use super::suggest::nearest;
+use super::yaml::{Key, Node, Value};
+use crate::lint::{Finding, Place, excerpt};
+use crate::money::Usd;
+
+/// How long a text of one line may be unless it is said otherwise.
+const MAX_LINE_CHARS: usize = 1024;
+
+/// A map of the front matter, and where findings go.
+pub(super) struct Section<'t, 'f> {
+    /// The key of the map with a dot, such as `pr.`; empty for the front matter itself.
+    prefix: &'static str,
+    entries: &'t [(Key, Node)],
+    findings: &'f mut Vec<Finding>,
+}
+
+/// A text and where it stands.
+pub(super) struct Text<'t> {
+    pub(super) text: &'t str,
+    pub(super) place: Place,
+}
+
+impl Text<'_> {
+    pub(super) fn owned(self) -> String {
+        self.text.to_owned()
+    }
+}
+
+/// A type with a fixed list of words.
+pub(super) trait Choice: Copy + 'static {
+    /// The words and what they mean.
+    const WORDS: &'static [(&'static str, Self)];
+}
+
+impl<'t, 'f> Section<'t, 'f> {
+    pub(super) fn new(
+        prefix: &'static str,
+        entries: &'t [(Key, Node)],
+        findings: &'f mut Vec<Finding>,
+    ) -> Self {
+        Self {
+            prefix,
+            entries,
+            findings,
+        }
+    }
+
+    /// Returns a map below a key.
+    pub(super) fn section(&mut self, key: &str, prefix: &'static str) -> Option<Section<'t, '_>> {
+        let node = self.given(key)?;
+        let Value::Map(entries) = &node.value else {
+            self.wrong_type(key, node, "a map", "write its settings indented below it");
+            return None;
+        };
+        Some(Section::new(prefix, entries, self.findings))
+    }
+
+    /// Refuses all keys but these.
+    pub(super) fn only(&mut self, known: &[&str]) {
+        refuse_unknown(self.prefix, known, self.entries, self.findings);
+    }
+
+    /// Returns a key with its value, whatever that is.
+    pub(super) fn entry(&self, key: &str) -> Option<(&'t Key, &'t Node)> {
+        self.entries
+            .iter()
+            .find(|(candidate, _)| candidate.name == key)
+            .map(|(key, node)| (key, node))
+    }
+
+    fn given(&self, key: &str) -> Option<&'t Node> {
+        let (_, node) = self.entry(key)?;
+        (!is_null(&node.value)).then_some(node)
+    }
+
+    /// Adds a finding about a place.
+    pub(super) fn report(&mut self, finding: Finding, place: Place) {
+        self.findings.push(finding.at(place));
+    }
+
+    /// Adds a finding about a key that is not there or has no value.
+    pub(super) fn report_missing(&mut self, key: &str, finding: Finding) {
+        match self.entry(key) {
+            Some((key, node)) if is_null(&node.value) => self.report(finding, key.place),
+            // Another finding says why the value cannot be used.
+            Some(_) => {}
+            None => self.findings.push(finding),
+        }
+    }
+
+    /// Returns a text, also one that looks like a number.
+    pub(super) fn text(&mut self, key: &str) -> Option<Text<'t>> {
+        let node = self.given(key)?;
+        let text = scalar(node);
+        if text.is_none() {
+            self.wrong_type(key, node, "a text", "write it on one line, in quotes");
+        }
+        text
+    }
+
+    /// Returns a text of one line that is not blank.
+    pub(super) fn line(&mut self, key: &str) -> Option<Text<'t>> {
+        self.short_line(key, MAX_LINE_CHARS)
+    }
+
+    /// Returns a text of one line that is not blank and not longer than this.
+    pub(super) fn short_line(&mut self, key: &str, max_chars: usize) -> Option<Text<'t>> {
+        let text = self.text(key)?;
+        self.one_line(key, text, max_chars)
+    }
+
+    /// Returns the texts of a list, each of one line that is not blank and not longer than this.
+    pub(super) fn short_lines(&mut self, key: &str, max_chars: usize) -> Vec<String> {
+        let texts = self.list(key);
+        texts
+            .into_iter()
+            .filter_map(|text| self.one_line(key, text, max_chars))
+            .map(Text::owned)
+            .collect()
+    }
+
+    fn one_line(&mut self, key: &str, text: Text<'t>, max_chars: usize) -> Option<Text<'t>> {
+        let chars = text.text.chars().count();
+        let (code, wrong, fix) = if text.text.trim().is_empty() {
+            let fix = "give it a value or remove the line";
+            ("empty-value", "is empty".to_owned(), fix)
+        } else if text.text.contains('\n') {
+            let fix = "write it on one line, in quotes";
+            ("line-break", "has more than one line".to_owned(), fix)
+        } else if chars > max_chars {
+            let wrong = format!("has {chars} characters, limit {max_chars}");
+            ("too-long", wrong, "shorten it")
+        } else {
+            return Some(text);
+        };
+        let message = format!("`{}{key}` {wrong}", self.prefix);
+        self.report(Finding::error(code, message, fix), text.place);
+        None
+    }
+
+    /// Returns the texts of a list.
+    pub(super) fn list(&mut self, key: &str) -> Vec<Text<'t>> {
+        let Some(node) = self.given(key) else {
+            return Vec::new();
+        };
+        let Value::List(items) = &node.value else {
+            self.wrong_type(key, node, "a list", "write each entry below it, after `- `");
+            return Vec::new();
+        };
+        let mut texts = Vec::new();
+        for item in items {
+            match scalar(item) {
+                Some(text) => texts.push(text),
+                None => self.wrong_type(
+                    key,
+                    item,
+                    "a list of texts",
+                    "put quotes around an entry that contains `: ` or starts with `[` or `{`",
+                ),
+            }
+        }
+        texts
+    }
+
+    /// Returns `true` or `false`.
+    pub(super) fn flag(&mut self, key: &str) -> Option<bool> {
+        let node = self.given(key)?;
+        match plain(node) {
+            Some("true" | "True" | "TRUE") => Some(true),
+            Some("false" | "False" | "FALSE") => Some(false),
+            Some(_) | None => {
+                let fix = "write `true` or `false`, without quotes";
+                self.wrong_type(key, node, "`true` or `false`", fix);
+                None
+            }
+        }
+    }
+
+    /// Returns a whole number in a range.
+    pub(super) fn whole(&mut self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
+        let node = self.given(key)?;
+        let written = plain(node).unwrap_or_default();
+        let digits = written.trim_start_matches(['+', '-']);
+        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            let fix = "write it in digits, without quotes";
+            self.wrong_type(key, node, "a whole number", fix);
+            return None;
+        }
+        let number = written.parse().ok().filter(|number| range.contains(number));
+        if number.is_none() {
+            let (low, high) = range.into_inner();
+            self.out_of_range(key, node, written, &format!("{low} to {high}"));
+        }
+        number
+    }
+
+    /// Returns a whole number in a range that fits into 32 bits.
+    pub(super) fn small(&mut self, key: &str, range: RangeInclusive<u32>) -> Option<u32> {
+        let (low, high) = range.into_inner();
+        let number = self.whole(key, u64::from(low)..=u64::from(high))?;
+        u32::try_from(number).ok()
+    }
+
+    /// Returns an amount of dollars above zero.
+    pub(super) fn dollars(&mut self, key: &str, most: u32) -> Option<Usd> {
+        let node = self.given(key)?;
+        let written = plain(node).unwrap_or_default();
+        let numeric = written.bytes().any(|b| b.is_ascii_digit())
+            && written
+                .bytes()
+                .all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
+        let number = if numeric {
+            written.parse::<f64>().ok()
+        } else {
+            None
+        };
+        let Some(number) = number else {
+            let fix = "write the dollars as a number such as `10` or `2.50`, without quotes";
+            self.wrong_type(key, node, "a number of dollars", fix);
+            return None;
+        };
+        let amount = Usd::from_dollars(number)
+            .filter(|amount| *amount > Usd::ZERO && number <= f64::from(most));
+        if amount.is_none() {
+            self.out_of_range(key, node, written, &format!("more than 0, up to {most}"));
+        }
+        amount
+    }
+
+    /// Returns one of a fixed list of words.
+    pub(super) fn choice<T: Choice>(&mut self, key: &str) -> Option<T> {
+        let text = self.line(key)?;
+        let found = T::WORDS.iter().find(|(word, _)| *word == text.text);
+        if let Some((_, choice)) = found {
+            return Some(*choice);
+        }
+        let words = T::WORDS.iter().map(|(word, _)| *word);
+        let fix = match nearest(text.text, words.clone()) {
+            Some(word) => format!("did you mean `{word}`?"),
+            None => "write one of these words".to_owned(),
+        };
+        let expected: Vec<String> = words.map(|word| format!("`{word}`")).collect();
+        let finding = Finding::error(
+            "unknown-value",
+            format!(
+                "`{}{key}` is `{}`, expected {}",
+                self.prefix,
+                excerpt(text.text),
+                expected.join(", ")
+            ),
+            fix,
+        );
+        self.report(finding, text.place);
+        None
+    }
+
+    fn wrong_type(&mut self, key: &str, node: &Node, expected: &str, fix: &str) {
+        let found = match &node.value {
+            Value::Quoted(text) => format!("the text \"{}\"", excerpt(text)),
+            Value::Plain(text) => format!("`{}`", excerpt(text)),
+            Value::List(_) => "a list".to_owned(),
+            Value::Map(_) => "a map".to_owned(),
+        };
+        let message = format!("`{}{key}` is {found}, expected {expected}", self.prefix);
+        self.report(Finding::error("wrong-type", message, fix), node.place);
+    }
+
+    fn out_of_range(&mut self, key: &str, node: &Node, written: &str, allowed: &str) {
+        let finding = Finding::error(
+            "out-of-range",
+            format!(
+                "`{}{key}` is {}, allowed is {allowed}",
+                self.prefix,
+                excerpt(written)
+            ),
+            "choose a value in this range",
+        );
+        self.report(finding, node.place);
+    }
+}
+
+fn is_null(value: &Value) -> bool {
+    matches!(value, Value::Plain(text) if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
+}
+
+fn plain(node: &Node) -> Option<&str> {
+    match &node.value {
+        Value::Plain(text) => Some(text),
+        Value::Quoted(_) | Value::List(_) | Value::Map(_) => None,
+    }
+}
+
+fn scalar(node: &Node) -> Option<Text<'_>> {
+    match &node.value {
+        Value::Plain(text) | Value::Quoted(text) => Some(Text {
+            text,
+            place: node.place,
+        }),
+        Value::List(_) | Value::Map(_) => None,
+    }
+}

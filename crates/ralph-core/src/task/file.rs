@@ -1,0 +1,222 @@
+//! A whole task file: its contract, its criteria and its text.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
+
+use super::body;
+use super::contract::Contract;
+use super::criteria::{self, Checkbox, MAX_CHECKBOXES, Milestone};
+use super::decode::{Decoded, decode};
+use super::keys::Lines;
+use super::split::{BYTE_ORDER_MARK, Parts, clean, split};
+use super::yaml::{self, Completeness, Value};
+use crate::lint::{Finding, shorten};
+
+/// A task file, parsed and checked. Two are equal if they say the same, whatever their line ends.
+#[derive(Debug, Clone)]
+pub struct TaskFile {
+    /// What the front matter says.
+    pub contract: Contract,
+    /// The first heading of the first rank, without `Task:`.
+    pub title: Option<String>,
+    /// The milestones, in order.
+    pub milestones: Vec<Milestone>,
+    /// The checkboxes, in order.
+    pub checkboxes: Vec<Checkbox>,
+    /// The whole text, with `\n` line ends and without a byte order mark.
+    pub text: String,
+    front: Range<usize>,
+    /// The file as it was, where that is not the text.
+    original: Option<String>,
+    pub(crate) closing_line: u32,
+    pub(crate) key_lines: Lines,
+    /// What the linter should say about lines that are left out or odd.
+    pub(crate) remarks: Vec<Finding>,
+}
+
+/// A task as far as it could be read, and everything that is wrong with it.
+pub(crate) struct Draft {
+    /// With any finding it is good for nothing but looking for more of them.
+    pub(crate) task: Option<TaskFile>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl TaskFile {
+    /// Parses the bytes of a task file. The findings are all errors.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Vec<Finding>> {
+        let mut draft = Self::draft(bytes);
+        match draft.task {
+            Some(task) if draft.findings.is_empty() => Ok(task),
+            Some(_) | None => {
+                shorten(&mut draft.findings);
+                Err(draft.findings)
+            }
+        }
+    }
+
+    /// Reads as much as can be read.
+    pub(crate) fn draft(bytes: &[u8]) -> Draft {
+        let cut = clean(bytes).and_then(|text| split(&text).map(|parts| (text, parts)));
+        let (text, parts) = match cut {
+            Ok(cut) => cut,
+            Err(finding) => {
+                return Draft {
+                    task: None,
+                    findings: vec![finding],
+                };
+            }
+        };
+        let mut findings = Vec::new();
+        let decoded = read_front(&text[parts.front.clone()], &mut findings);
+        for finding in &mut findings {
+            finding.line.get_or_insert(parts.closing_line);
+        }
+        let body = read_body(&text, &parts, &mut findings);
+        let original = std::str::from_utf8(bytes).ok().filter(|was| *was != text);
+        let original = original.map(str::to_owned);
+        let task = decoded.map(|decoded| Self {
+            contract: decoded.contract,
+            title: body.title,
+            milestones: body.milestones,
+            checkboxes: body.checkboxes,
+            text,
+            front: parts.front,
+            original,
+            closing_line: parts.closing_line,
+            key_lines: decoded.lines,
+            remarks: [decoded.remarks, body.remarks].concat(),
+        });
+        Draft { task, findings }
+    }
+
+    /// Returns the front matter without its `---` lines.
+    pub fn front_matter(&self) -> &str {
+        &self.text[self.front.clone()]
+    }
+
+    /// Returns the checkbox with this id.
+    pub fn checkbox(&self, id: &str) -> Option<&Checkbox> {
+        self.checkboxes.iter().find(|checkbox| checkbox.id == id)
+    }
+
+    /// Returns the checkboxes of a milestone.
+    pub fn milestone_boxes<'t>(&'t self, id: &'t str) -> impl Iterator<Item = &'t Checkbox> {
+        self.checkboxes
+            .iter()
+            .filter(move |checkbox| checkbox.milestone.as_deref() == Some(id))
+    }
+
+    /// Returns every verify command once: those of the front matter, then those of the checkboxes.
+    pub fn all_verify_commands(&self) -> Vec<&str> {
+        let global = self.contract.verify_commands.iter();
+        let own = self.checkboxes.iter().flat_map(|checkbox| &checkbox.verify);
+        let mut seen = HashSet::new();
+        global
+            .chain(own)
+            .map(String::as_str)
+            .filter(|command| seen.insert(*command))
+            .collect()
+    }
+
+    /// Returns the file with exactly these boxes ticked and all others open. Nothing else changes,
+    /// neither a byte order mark nor the line ends.
+    pub fn with_ticks(&self, ticked: &BTreeSet<String>) -> String {
+        let mut text = String::with_capacity(self.text.len());
+        let mut copied = 0;
+        for checkbox in &self.checkboxes {
+            text.push_str(&self.text[copied..checkbox.mark]);
+            text.push(if ticked.contains(&checkbox.id) {
+                'x'
+            } else {
+                ' '
+            });
+            copied = checkbox.mark + 1;
+        }
+        text.push_str(&self.text[copied..]);
+        match &self.original {
+            None => text,
+            Some(original) => in_the_manner_of(original, &text),
+        }
+    }
+}
+
+/// Gives a text the byte order mark and the line ends of an original with the same lines.
+fn in_the_manner_of(original: &str, text: &str) -> String {
+    let mut result = String::with_capacity(original.len());
+    if original.starts_with(BYTE_ORDER_MARK) {
+        result.push(BYTE_ORDER_MARK);
+    }
+    let originals = original.split_inclusive('\n');
+    for (line, was) in text.split_inclusive('\n').zip(originals) {
+        match line.strip_suffix('\n') {
+            Some(line) if was.ends_with("\r\n") => {
+                result.push_str(line);
+                result.push_str("\r\n");
+            }
+            Some(_) | None => result.push_str(line),
+        }
+    }
+    result
+}
+
+impl PartialEq for TaskFile {
+    /// Everything follows from the text.
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for TaskFile {}
+
+fn read_front(front: &str, findings: &mut Vec<Finding>) -> Option<Decoded> {
+    let tree = yaml::read(front);
+    findings.extend(tree.findings);
+    if tree.completeness == Completeness::Partial {
+        return None;
+    }
+    match tree.root.map(|node| (node.place, node.value)) {
+        None => decode(&[], findings),
+        Some((_, Value::Map(entries))) => decode(&entries, findings),
+        Some((_, Value::Plain(text))) if text.is_empty() => decode(&[], findings),
+        Some((place, Value::Plain(_) | Value::Quoted(_) | Value::List(_))) => {
+            let finding = Finding::error(
+                "front-matter-not-a-map",
+                "the front matter is not a list of settings",
+                "write each setting as `key: value` on a line of its own",
+            );
+            findings.push(finding.at(place));
+            None
+        }
+    }
+}
+
+/// The body with all its names.
+struct NamedBody {
+    title: Option<String>,
+    milestones: Vec<Milestone>,
+    checkboxes: Vec<Checkbox>,
+    remarks: Vec<Finding>,
+}
+
+fn read_body(text: &str, parts: &Parts, findings: &mut Vec<Finding>) -> NamedBody {
+    let mut body = body::read(text, parts.body, parts.closing_line + 1);
+    if body.box_count > MAX_CHECKBOXES {
+        // Verify lines of the boxes beyond the limit look as if they belonged to none.
+        body.remarks.clear();
+        findings.push(Finding::error(
+            "too-many-checkboxes",
+            format!(
+                "the task has {} checkboxes, limit {MAX_CHECKBOXES}",
+                body.box_count
+            ),
+            "split the task",
+        ));
+    }
+    criteria::refuse_duplicates(&body.milestones, findings);
+    NamedBody {
+        checkboxes: criteria::name(body.boxes, &body.milestones, findings),
+        title: body.title,
+        milestones: body.milestones,
+        remarks: body.remarks,
+    }
+}

@@ -1,0 +1,213 @@
+//! The small grammars of a body: headings of milestones, verify lines, ids of checkboxes.
+
+use crate::lint::count;
+
+/// Where the lines of a text start.
+pub(super) struct Lines {
+    starts: Vec<usize>,
+    first: u32,
+}
+
+impl Lines {
+    /// Indexes a text whose first line has this number.
+    pub(super) fn new(text: &str, first: u32) -> Self {
+        let after_breaks = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self {
+            starts: std::iter::once(0).chain(after_breaks).collect(),
+            first,
+        }
+    }
+
+    /// Returns the number of the line that holds a place of the text.
+    pub(super) fn number(&self, at: usize) -> u32 {
+        let index = self.starts.partition_point(|start| *start <= at);
+        self.first + count(index.saturating_sub(1))
+    }
+
+    /// Returns a line from a place in it to its end, or the whole line if the place is in another.
+    pub(super) fn rest<'t>(&self, text: &'t str, number: u32, from: usize) -> &'t str {
+        let index = number.saturating_sub(self.first) as usize;
+        let start = self.starts.get(index).copied().unwrap_or(text.len());
+        let end = self.starts.get(index + 1).copied().unwrap_or(text.len());
+        let from = if (start..end).contains(&from) {
+            from
+        } else {
+            start
+        };
+        &text[from..end]
+    }
+}
+
+/// Returns the place behind the bullet or number of a list item that starts at `at`.
+pub(super) fn after_bullet(text: &str, at: usize) -> usize {
+    let item = text[at..].trim_start_matches([' ', '\t']);
+    let number = item.trim_start_matches(|c: char| c.is_ascii_digit());
+    let rest = number
+        .strip_prefix(['-', '*', '+', '.', ')'])
+        .unwrap_or(number);
+    text.len() - rest.len()
+}
+
+/// Returns the title that a heading gives the task; `Task:` before it is left out.
+pub(super) fn title(heading: &str) -> Option<String> {
+    let heading = heading.trim();
+    let title = heading.strip_prefix("Task:").unwrap_or(heading).trim();
+    (!title.is_empty()).then(|| title.to_owned())
+}
+
+/// Takes apart `Milestone M1 — Behavior`: the id and the title. `-`, `:` and nothing also separate.
+pub(super) fn milestone_heading(heading: &str) -> Option<(&str, &str)> {
+    let rest = strip_word(heading.trim(), "milestone")?;
+    let id_and_title = rest.trim_start();
+    if id_and_title.len() == rest.len() {
+        return None;
+    }
+    let in_id = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_');
+    let id_end = id_and_title.find(|c| !in_id(c));
+    let (id, rest) = id_and_title.split_at(id_end.unwrap_or(id_and_title.len()));
+    let rest = rest.trim_start();
+    let title = rest.trim_start_matches(['—', '–', '-', ':']);
+    let separated = rest.is_empty() || title.len() < rest.len();
+    (separated && !id.is_empty()).then_some((id, title.trim()))
+}
+
+/// Returns what stands behind `verify:`, if a line starts with that; the word may be emphasised.
+pub(super) fn verify_line(line: &str) -> Option<&str> {
+    const MARKS: [char; 2] = ['*', '_'];
+    let word = line.trim_start_matches(MARKS);
+    let rest = strip_word(word, "verify")?;
+    if word.len() == line.len() {
+        return rest.strip_prefix(':').map(str::trim);
+    }
+    let rest = rest.trim_start_matches(MARKS).strip_prefix(':')?;
+    Some(rest.trim_start_matches(MARKS).trim())
+}
+
+/// Strips a word in any mix of upper and lower case.
+fn strip_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
+    let (head, rest) = text.split_at_checked(word.len())?;
+    head.eq_ignore_ascii_case(word).then_some(rest)
+}
+
+/// Takes apart the text of a checkbox: its id, if it starts with one, and the rest.
+///
+/// An id is up to three capital letters and numbers with dots (`M1.2`), one capital letter and a
+/// number (`T7`), or either with a colon behind it (`AC-3:`). It may be emphasised.
+pub(super) fn split_id(text: &str) -> (Option<&str>, String) {
+    let text = text.trim();
+    let (token, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let id = token.trim_matches(['*', '_', '`', ':', '.', ')', '(', '[', ']']);
+    let colon = token.trim_end_matches(['*', '_', '`']).ends_with(':');
+    if !is_id(id, colon) {
+        return (None, text.to_owned());
+    }
+    // `**M1.1 Foo** works`: the emphasis belongs to the rest.
+    let opening = &token[..token.len() - token.trim_start_matches(['*', '_']).len()];
+    let opening = if token.len() > opening.len() && token.ends_with(opening) {
+        ""
+    } else {
+        opening
+    };
+    let rest = rest.trim_start().trim_start_matches(['—', '–']);
+    let rest = rest.strip_prefix("- ").unwrap_or(rest).trim_start();
+    (Some(id), format!("{opening}{rest}"))
+}
+
+fn is_id(token: &str, colon: bool) -> bool {
+    let numbers = token.trim_start_matches(|c: char| c.is_ascii_uppercase());
+    let letters = token.len() - numbers.len();
+    let (numbers, dashed) = match numbers.strip_prefix('-') {
+        Some(rest) => (rest, true),
+        None => (numbers, false),
+    };
+    let mut parts = numbers.split('.');
+    let numeric = parts.all(|part| {
+        (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let dotted = numbers.contains('.') && !dashed;
+    let short = letters == 1 && !dashed;
+    (1..=3).contains(&letters) && numeric && token.len() <= 24 && (dotted || short || colon)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_of_milestones() {
+        for (heading, expected) in [
+            ("Milestone M1 — Behavior", Some(("M1", "Behavior"))),
+            ("Milestone M1 – Behavior", Some(("M1", "Behavior"))),
+            (
+                "Milestone M2 - Quality gates",
+                Some(("M2", "Quality gates")),
+            ),
+            ("Milestone M2-Quality", Some(("M2", "Quality"))),
+            ("milestone 3: Docs: all", Some(("3", "Docs: all"))),
+            ("Milestone M4", Some(("M4", ""))),
+            ("Milestone M1 notes", None),
+            ("Milestones", None),
+            ("Milestone", None),
+            ("Milestone — x", None),
+            ("Context", None),
+        ] {
+            assert_eq!(milestone_heading(heading), expected, "{heading}");
+        }
+    }
+
+    #[test]
+    fn verify_lines() {
+        for (line, expected) in [
+            ("verify: `npm test`", Some("`npm test`")),
+            ("Verify:npm test", Some("npm test")),
+            ("**verify:** npm test", Some("npm test")),
+            ("**Verify**: npm test", Some("npm test")),
+            ("verify: *.sh", Some("*.sh")),
+            ("verify:", Some("")),
+            ("verify that it works", None),
+            ("verified: x", None),
+            ("é", None),
+        ] {
+            assert_eq!(verify_line(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn ids_of_checkboxes() {
+        for (text, id, rest) in [
+            ("M1.1 Foo works", Some("M1.1"), "Foo works"),
+            ("M1.1: Foo works", Some("M1.1"), "Foo works"),
+            ("M1.1 — Foo works", Some("M1.1"), "Foo works"),
+            ("M1.1 - Foo works", Some("M1.1"), "Foo works"),
+            ("**M1.1** Foo works", Some("M1.1"), "Foo works"),
+            ("**M1.1:** Foo works", Some("M1.1"), "Foo works"),
+            ("**M1.1 Foo** works", Some("M1.1"), "**Foo** works"),
+            ("AC1.2.3 Foo", Some("AC1.2.3"), "Foo"),
+            ("T7 Foo", Some("T7"), "Foo"),
+            ("AC-3: Foo", Some("AC-3"), "Foo"),
+            ("M1.1", Some("M1.1"), ""),
+            ("UTF-8 is accepted", None, "UTF-8 is accepted"),
+            ("MD5 is gone", None, "MD5 is gone"),
+            ("Python3.12 runs", None, "Python3.12 runs"),
+            ("A box", None, "A box"),
+            ("1.2 Foo", None, "1.2 Foo"),
+            ("M1. Foo", Some("M1"), "Foo"),
+            ("M1..2 Foo", None, "M1..2 Foo"),
+            ("", None, ""),
+        ] {
+            assert_eq!(split_id(text), (id, rest.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_place_behind_a_bullet() {
+        for (item, expected) in [
+            ("- x", " x"),
+            ("  * x", " x"),
+            ("12. x", " x"),
+            ("3) x", " x"),
+        ] {
+            assert_eq!(&item[after_bullet(item, 0)..], expected);
+        }
+    }
+}

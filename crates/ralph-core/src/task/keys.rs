@@ -1,0 +1,101 @@
+//! The keys that the front matter may have.
+
+use std::collections::BTreeMap;
+
+use super::suggest::nearest;
+use super::yaml::{Key, Node};
+use crate::lint::{Finding, excerpt};
+
+const ROOT: [&str; 23] = [
+    "task_id",
+    "repo_url",
+    "base_branch",
+    "target_branch_prefix",
+    "target_branch_slug",
+    "sandbox_provider",
+    "sandbox_image",
+    "sandbox_resources",
+    "model_profile_default",
+    "model_profile_fallback",
+    "max_iterations",
+    "max_wall_time_minutes",
+    "max_cost_usd_estimate",
+    "max_tokens_total",
+    "max_consecutive_gutter",
+    "test_command",
+    "verify_commands",
+    "pr",
+    "commit_state",
+    "on_action_error",
+    "allow_workflow_changes",
+    "engine",
+    "mode",
+];
+
+/// The keys below `pr`.
+pub(super) const PR: [&str; 6] = [
+    "enabled",
+    "draft",
+    "ready_on_success",
+    "labels",
+    "title_template",
+    "body_template",
+];
+
+/// The keys below `sandbox_resources`.
+pub(super) const RESOURCES: [&str; 3] = ["vcpu", "memory_gib", "disk_gib"];
+
+/// The lines of keys, mistyped ones under the key that was probably meant.
+pub(super) type Lines = BTreeMap<&'static str, u32>;
+
+/// Returns where the keys of the front matter stand; unknown ones are refused.
+pub(super) fn root_lines(entries: &[(Key, Node)], findings: &mut Vec<Finding>) -> Lines {
+    let mut lines = Lines::new();
+    for (key, _) in entries {
+        if let Some(known) = ROOT.iter().find(|known| **known == key.name) {
+            lines.insert(known, key.place.line);
+            continue;
+        }
+        let meant = nearest(&key.name, ROOT);
+        if let Some(meant) = meant {
+            lines.entry(meant).or_insert(key.place.line);
+        }
+        let fix = if PR.contains(&key.name.as_str()) {
+            "move it below `pr:`, indented".to_owned()
+        } else if RESOURCES.contains(&key.name.as_str()) {
+            "move it below `sandbox_resources:`, indented".to_owned()
+        } else {
+            did_you_mean(meant, "remove it, or say it in the body")
+        };
+        findings.push(unknown("", key, fix));
+    }
+    lines
+}
+
+/// Refuses the keys of a map that are not among the known ones.
+pub(super) fn refuse_unknown(
+    prefix: &str,
+    known: &[&str],
+    entries: &[(Key, Node)],
+    findings: &mut Vec<Finding>,
+) {
+    for (key, _) in entries {
+        if !known.contains(&key.name.as_str()) {
+            let meant = nearest(&key.name, known.iter().copied());
+            let keys = format!("the keys here are `{}`", known.join("`, `"));
+            findings.push(unknown(prefix, key, did_you_mean(meant, &keys)));
+        }
+    }
+}
+
+fn did_you_mean(meant: Option<&str>, otherwise: &str) -> String {
+    meant.map_or_else(
+        || otherwise.to_owned(),
+        |meant| format!("did you mean `{meant}`?"),
+    )
+}
+
+fn unknown(prefix: &str, key: &Key, fix: String) -> Finding {
+    let message = format!("unknown key `{prefix}{}`", excerpt(&key.name));
+    Finding::error("unknown-key", message, fix).at(key.place)
+}

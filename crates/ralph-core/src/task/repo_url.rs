@@ -1,0 +1,220 @@
+//! Where a task's repository is: an address or a path, and nothing that git could take for a
+//! command.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+
+/// The longest address that is accepted, in bytes.
+const MAX_BYTES: usize = 1024;
+
+/// The place of a repository: `https://host/path`, `file:///path` or a path. It never holds a
+/// credential.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct RepoUrl(String);
+
+/// Why a text is not the place of a repository. The messages never repeat it: it may hold a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RepoUrlError {
+    /// Nothing at all, or a scheme and nothing else.
+    #[error("is empty")]
+    Empty,
+    /// Longer than is sensible.
+    #[error("has more than {MAX_BYTES} bytes")]
+    TooLong,
+    /// Git would take it for an option.
+    #[error("starts with `-`")]
+    Option,
+    /// Holds a user name, password or token.
+    #[error("contains a user name or password")]
+    Credentials,
+    /// `ssh://`, `git://`, `http://`, `ext::`, `user@host:path` and so on.
+    #[error("is neither an `https://` address nor a path")]
+    Scheme,
+    /// The host is not a name, or an address that only the machine itself can reach.
+    #[error("has no usable host name")]
+    Host,
+    /// The path holds something that does not belong there.
+    #[error("has a path with characters that are not allowed")]
+    Path,
+}
+
+impl RepoUrl {
+    /// Checks the grammar. The error says which rule was broken and never repeats the text.
+    pub fn parse(text: &str) -> Result<Self, RepoUrlError> {
+        if text.is_empty() {
+            return Err(RepoUrlError::Empty);
+        }
+        if text.len() > MAX_BYTES {
+            return Err(RepoUrlError::TooLong);
+        }
+        if text.starts_with('-') {
+            return Err(RepoUrlError::Option);
+        }
+        if text.chars().any(char::is_control) {
+            return Err(RepoUrlError::Path);
+        }
+        match text.split_once("://") {
+            Some(("https", rest)) => check_https(rest)?,
+            Some(("file", path)) => check_file(path)?,
+            Some((_, rest)) if has_credentials(rest) => return Err(RepoUrlError::Credentials),
+            Some(_) => return Err(RepoUrlError::Scheme),
+            None => check_path(text)?,
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// Returns it as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the path on this machine, unless it is an `https://` address.
+    pub fn local_path(&self) -> Option<&str> {
+        if self.0.starts_with("https://") {
+            return None;
+        }
+        Some(self.0.strip_prefix("file://").unwrap_or(&self.0))
+    }
+}
+
+fn has_credentials(rest: &str) -> bool {
+    let authority = rest.split(['/', '?', '#', '\\']).next();
+    authority.is_some_and(|authority| authority.contains('@'))
+}
+
+fn check_https(rest: &str) -> Result<(), RepoUrlError> {
+    if has_credentials(rest) {
+        return Err(RepoUrlError::Credentials);
+    }
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let (host, port) = authority.split_once(':').unwrap_or((authority, "443"));
+    let label = |label: &str| {
+        !label.is_empty()
+            && !label.starts_with('-')
+            && label
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    };
+    let link_local = host
+        .parse::<Ipv4Addr>()
+        .is_ok_and(|address| address.is_link_local());
+    if !host.split('.').all(label) || port.parse::<u16>().is_err() || link_local {
+        return Err(RepoUrlError::Host);
+    }
+    let path = path.trim_end_matches('/');
+    let clean = |part: &str| {
+        !matches!(part, "" | "." | "..")
+            && !part.starts_with('-')
+            && part
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"._~+-".contains(&b))
+    };
+    if path.is_empty() {
+        return Err(RepoUrlError::Empty);
+    }
+    path.split('/')
+        .all(clean)
+        .then_some(())
+        .ok_or(RepoUrlError::Path)
+}
+
+/// After `file://` comes an absolute path; a host or an escape would mean another place.
+fn check_file(path: &str) -> Result<(), RepoUrlError> {
+    if !path.starts_with('/') || path.contains(['%', '?', '#']) {
+        return Err(RepoUrlError::Path);
+    }
+    Ok(())
+}
+
+/// Git takes `helper::address` for a program and `host:path` for an address.
+fn check_path(path: &str) -> Result<(), RepoUrlError> {
+    let first = path.split('/').next().unwrap_or_default();
+    if path.contains("::") || first.contains(':') {
+        return Err(if first.contains('@') {
+            RepoUrlError::Credentials
+        } else {
+            RepoUrlError::Scheme
+        });
+    }
+    Ok(())
+}
+
+impl fmt::Display for RepoUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for RepoUrl {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_or_a_path_is_accepted() {
+        for (text, path) in [
+            ("https://github.com/ORG/REPO.git", None),
+            ("https://git.example.com:8443/a/b/c/", None),
+            ("https://10.0.0.7/team/app", None),
+            ("file:///srv/git/app.git", Some("/srv/git/app.git")),
+            ("/srv/git/app.git", Some("/srv/git/app.git")),
+            ("../other repo", Some("../other repo")),
+            (".", Some(".")),
+            ("app", Some("app")),
+        ] {
+            let url = RepoUrl::parse(text).unwrap();
+            assert_eq!((url.as_str(), url.local_path()), (text, path));
+        }
+    }
+
+    #[test]
+    fn everything_else_is_refused_without_repeating_it() {
+        use RepoUrlError as E;
+        let long = "x".repeat(1025);
+        for (text, error) in [
+            ("", E::Empty),
+            ("https://", E::Host),
+            ("https://host", E::Empty),
+            ("https://host/", E::Empty),
+            (&long, E::TooLong),
+            ("-oProxyCommand=x", E::Option),
+            ("--upload-pack=x", E::Option),
+            ("https://user:secret@host/x", E::Credentials),
+            ("https://token@host/x", E::Credentials),
+            ("ssh://user:secret@host/x", E::Credentials),
+            ("http://user:secret@host/x", E::Credentials),
+            ("git@github.com:org/repo.git", E::Credentials),
+            ("ssh://-oProxyCommand=x/y", E::Scheme),
+            ("http://host/x", E::Scheme),
+            ("HTTPS://host/x", E::Scheme),
+            ("ext::sh -c touch% /tmp/x", E::Scheme),
+            ("a/ext::sh", E::Scheme),
+            ("host:path", E::Scheme),
+            ("https://169.254.169.254/x", E::Host),
+            ("https://-x.com/y", E::Host),
+            ("https://a..b/y", E::Host),
+            ("https://host:99999/y", E::Host),
+            ("https://[::1]/y", E::Host),
+            ("https://host/a/../b", E::Path),
+            ("https://host/a//b", E::Path),
+            ("https://host/a?x=y", E::Path),
+            ("https://host/a b", E::Path),
+            ("https://host/--x", E::Path),
+            ("file://host/x", E::Path),
+            ("file:///a%2e", E::Path),
+            ("a\nb", E::Path),
+        ] {
+            assert_eq!(RepoUrl::parse(text), Err(error), "{text:?}");
+            assert!(!error.to_string().contains("secret"));
+        }
+    }
+}
