@@ -1,0 +1,316 @@
+//! The ways in which programs write a secret down.
+
+use std::fmt::Write as _;
+
+use zeroize::Zeroizing;
+
+use super::needles::LEAST_BYTES;
+
+/// One spelling of a secret, wiped when it is dropped.
+pub(super) type Form = Zeroizing<Vec<u8>>;
+
+/// Returns every spelling of a secret that is looked for, of it and of each of its lines.
+pub(super) fn forms(secret: &str) -> Vec<Form> {
+    let mut forms = forms_of_text(secret);
+    for line in lines(secret) {
+        forms.extend(forms_of_text(line));
+    }
+    forms.retain(|form| form.len() >= LEAST_BYTES);
+    forms.sort_unstable_by(|a, b| a.as_slice().cmp(b));
+    forms.dedup();
+    forms
+}
+
+/// Returns the lines of a multi-line secret that are worth hiding alone.
+///
+/// Some keep their line breaks as a backslash and an `n`. The markers around a key are no secret.
+fn lines(secret: &str) -> impl Iterator<Item = &str> {
+    secret
+        .split('\n')
+        .flat_map(|line| line.split("\\n"))
+        .map(str::trim)
+        .filter(move |line| line.len() >= LEAST_BYTES && *line != secret)
+        .filter(|line| !line.starts_with("-----BEGIN") && !line.starts_with("-----END"))
+}
+
+fn forms_of_text(text: &str) -> Vec<Form> {
+    let mut all = vec![text.to_owned()];
+    all.extend(base64_forms(text.as_bytes()));
+    all.extend([
+        hex(text.as_bytes(), Hex::Lower),
+        hex(text.as_bytes(), Hex::Upper),
+    ]);
+    all.extend(percent_forms(text));
+    all.extend(json_forms(text));
+    all.extend(xml_forms(text));
+    all.extend(shell_forms(text));
+    all.into_iter()
+        .map(|form| Zeroizing::new(form.into_bytes()))
+        .collect()
+}
+
+const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The line lengths of `openssl` and PEM, and of `base64` and MIME.
+const WRAPS: [usize; 2] = [64, 76];
+
+fn base64_forms(bytes: &[u8]) -> Vec<String> {
+    let mut forms = Vec::new();
+    for alphabet in [STANDARD, URL_SAFE] {
+        let whole = base64(bytes, alphabet);
+        let padded = format!("{whole}{}", "=".repeat((4 - whole.len() % 4) % 4));
+        // What follows the secret, such as a line feed, changes its last digits.
+        let open = base64_inside(bytes, 0, alphabet);
+        for width in WRAPS.into_iter().filter(|width| whole.len() > *width) {
+            for text in [&whole, &padded, &open] {
+                forms.extend(pieces(text, width));
+            }
+        }
+        forms.extend([whole, padded, open]);
+        forms.extend([1, 2].map(|offset| base64_inside(bytes, offset, alphabet)));
+    }
+    forms
+}
+
+/// Returns the digits that stay the same whatever stands before and after the bytes, when they
+/// start `offset` bytes into a group of three.
+fn base64_inside(bytes: &[u8], offset: usize, alphabet: &[u8; 64]) -> String {
+    let mut shifted = Zeroizing::new(vec![0; offset]);
+    shifted.extend_from_slice(bytes);
+    let whole = Zeroizing::new(base64(&shifted, alphabet));
+    let first = (8 * offset).div_ceil(6);
+    let end = 8 * shifted.len() / 6;
+    whole[first..end].to_owned()
+}
+
+fn base64(bytes: &[u8], alphabet: &[u8; 64]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let mut bits = 0;
+        for place in 0..3 {
+            bits = bits << 8 | usize::from(group.get(place).copied().unwrap_or(0));
+        }
+        for digit in 0..=group.len() {
+            text.push(char::from(alphabet[bits >> (18 - 6 * digit) & 63]));
+        }
+    }
+    text
+}
+
+fn pieces(text: &str, width: usize) -> Vec<String> {
+    text.as_bytes()
+        .chunks(width)
+        .map(|piece| String::from_utf8_lossy(piece).into_owned())
+        .collect()
+}
+
+#[derive(Clone, Copy)]
+enum Hex {
+    Lower,
+    Upper,
+}
+
+impl Hex {
+    fn push(self, text: &mut String, value: u32, width: usize) {
+        // Writing to a String cannot fail.
+        match self {
+            Self::Lower => write!(text, "{value:0width$x}"),
+            Self::Upper => write!(text, "{value:0width$X}"),
+        }
+        .unwrap_or_default();
+    }
+}
+
+fn hex(bytes: &[u8], digits: Hex) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        digits.push(&mut text, u32::from(*byte), 2);
+    }
+    text
+}
+
+/// What `encodeURIComponent`, RFC 3986 libraries, forms and `encodeURI` leave as it is.
+const KEPT_BY_URLS: [&[u8]; 4] = [b"-_.~", b"-_.~!'()*", b"-_.*", b"-_.~!'()*;/?:@&=+$,#"];
+
+fn percent_forms(text: &str) -> Vec<String> {
+    let mut forms = Vec::new();
+    for digits in [Hex::Lower, Hex::Upper] {
+        for kept in KEPT_BY_URLS {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || kept.contains(&byte);
+            forms.push(percent(text, digits, plain));
+        }
+        forms.push(percent(text, digits, |_| false));
+        let form = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.* ".contains(&byte);
+        forms.push(percent(text, digits, form).replace(' ', "+"));
+    }
+    forms
+}
+
+fn percent(text: &str, digits: Hex, kept: impl Fn(u8) -> bool) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if kept(byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push('%');
+            digits.push(&mut encoded, u32::from(byte), 2);
+        }
+    }
+    encoded
+}
+
+fn json_forms(text: &str) -> Vec<String> {
+    let minimal = json(text, Hex::Lower, |_| false);
+    let mut forms = vec![minimal.replace('/', "\\/"), minimal];
+    for digits in [Hex::Lower, Hex::Upper] {
+        forms.push(json(text, digits, |c| !c.is_ascii()));
+        forms.push(json(text, digits, |c| matches!(c, '<' | '>' | '&' | '\'')));
+        forms.push(json(text, digits, |c| matches!(c, '<' | '>' | '&')));
+        forms.push(json(text, digits, |_| true));
+    }
+    forms
+}
+
+fn json(text: &str, digits: Hex, by_number: impl Fn(char) -> bool) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            c if by_number(c) => push_units(&mut escaped, c, digits),
+            '"' => escaped.push_str("\\\""),
+            '\\' => escaped.push_str("\\\\"),
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            '\t' => escaped.push_str("\\t"),
+            '\u{8}' => escaped.push_str("\\b"),
+            '\u{c}' => escaped.push_str("\\f"),
+            c if c.is_ascii_control() && c != '\u{7f}' => push_units(&mut escaped, c, digits),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+fn push_units(text: &mut String, c: char, digits: Hex) {
+    for unit in c.encode_utf16(&mut [0; 2]) {
+        text.push_str("\\u");
+        digits.push(text, u32::from(*unit), 4);
+    }
+}
+
+/// How the double and the single quote are written by those who escape them.
+const XML_QUOTES: [[&str; 2]; 5] = [
+    ["\"", "'"],
+    ["&quot;", "'"],
+    ["&quot;", "&apos;"],
+    ["&quot;", "&#x27;"],
+    ["&#34;", "&#39;"],
+];
+
+fn xml_forms(text: &str) -> Vec<String> {
+    let escaped = text
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
+    let mut forms: Vec<String> = XML_QUOTES
+        .iter()
+        .map(|[double, single]| escaped.replace('"', double).replace('\'', single))
+        .collect();
+    forms.push(escaped.replace('"', "&quot;").replace('\'', "&#39;"));
+    forms
+}
+
+fn shell_forms(text: &str) -> Vec<String> {
+    let backslashed = |special: fn(char) -> bool| {
+        text.chars().fold(String::new(), |mut quoted, c| {
+            if special(c) {
+                quoted.push('\\');
+            }
+            quoted.push(c);
+            quoted
+        })
+    };
+    vec![
+        text.replace('\'', r"'\''"),
+        text.replace('\'', r#"'"'"'"#),
+        backslashed(|c| matches!(c, '\\' | '"' | '$' | '`')),
+        backslashed(|c| c.is_ascii() && !c.is_ascii_alphanumeric() && !"_/.:=@%+,-".contains(c)),
+        backslashed(|c| matches!(c, '\\' | '\''))
+            .replace('\n', "\\n")
+            .replace('\r', "\\r")
+            .replace('\t', "\\t"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has(secret: &str, form: &str) -> bool {
+        forms(secret)
+            .iter()
+            .any(|f| f.as_slice() == form.as_bytes())
+    }
+
+    #[test]
+    fn a_secret_is_spelt_in_these_ways() {
+        for (secret, form) in [
+            ("hunter2hunter2", "hunter2hunter2"),
+            ("hunter2hunter2", "aHVudGVyMmh1bnRlcjI="),
+            ("hunter2hunter2", "aHVudGVyMmh1bnRlcjI"),
+            // In `xhunter2hunter2x` and `xyhunter2hunter2xy`.
+            ("hunter2hunter2", "h1bnRlcjJodW50ZXIy"),
+            ("hunter2hunter2", "odW50ZXIyaHVudGVyM"),
+            ("a?>b~~c?d>>", "YT8-Yn5-Yz9kPj4"),
+            ("a?>b~~c?d>>", "YT8+Yn5+Yz9kPj4="),
+            ("hunter2hunter2", "68756e7465723268756e74657232"),
+            ("hunter2hunter2", "68756E7465723268756E74657232"),
+            ("p@ss/w rd!", "p%40ss%2Fw%20rd%21"),
+            ("p@ss/w rd!", "p%40ss%2fw%20rd%21"),
+            ("p@ss/w rd!", "p%40ss%2Fw%20rd!"),
+            ("p@ss/w rd!", "p%40ss%2Fw+rd%21"),
+            ("p@ss/w rd!", "p@ss/w%20rd!"),
+            ("password", "%70%61%73%73%77%6f%72%64"),
+            ("password", "%70%61%73%73%77%6F%72%64"),
+            ("pa\"ss\\w\nord/é", "pa\\\"ss\\\\w\\nord/é"),
+            ("pa\"ss\\w\nord/é", "pa\\\"ss\\\\w\\nord\\/é"),
+            ("pa\"ss\\w\nord/é", "pa\\\"ss\\\\w\\nord/\\u00e9"),
+            ("pa\"ss\\w\nord/é", "pa\\\"ss\\\\w\\nord/\\u00E9"),
+            ("pass<&>word", "pass\\u003c\\u0026\\u003eword"),
+            ("pass\u{1F511}key", "pass\\ud83d\\udd11key"),
+            (
+                "password",
+                "\\u0070\\u0061\\u0073\\u0073\\u0077\\u006f\\u0072\\u0064",
+            ),
+            ("a<b>\"c'&d", "a&lt;b&gt;\"c'&amp;d"),
+            ("a<b>\"c'&d", "a&lt;b&gt;&quot;c&apos;&amp;d"),
+            ("a<b>\"c'&d", "a&lt;b&gt;&#34;c&#39;&amp;d"),
+            ("a<b>\"c'&d", "a&lt;b&gt;&quot;c&#x27;&amp;d"),
+            ("it's$ecret", r"it'\''s$ecret"),
+            ("it's$ecret", r#"it'"'"'s$ecret"#),
+            ("it's$ecret", r"it's\$ecret"),
+            ("it's$ecret", r"it\'s\$ecret"),
+            ("first line\nsecond line", "second line"),
+            ("first line\nsecond line", "first line\\nsecond line"),
+            ("first line\\nsecond line", "second line"),
+        ] {
+            assert!(has(secret, form), "{secret:?} has no form {form:?}");
+        }
+    }
+
+    #[test]
+    fn long_base64_is_also_known_by_its_lines() {
+        let secret = "0123456789".repeat(8);
+        let whole = base64(secret.as_bytes(), STANDARD);
+        assert_eq!(whole.len(), 107);
+        for piece in [&whole[..76], &whole[76..], &whole[..64], &whole[64..]] {
+            assert!(has(&secret, piece), "no form {piece:?}");
+        }
+    }
+
+    #[test]
+    fn markers_and_short_lines_are_no_secrets() {
+        let secret = "-----BEGIN RSA PRIVATE KEY-----\nshort\nMIIEogIBAAKCAQEA\n-----END RSA PRIVATE KEY-----";
+        assert_eq!(lines(secret).collect::<Vec<_>>(), ["MIIEogIBAAKCAQEA"]);
+    }
+}

@@ -1,0 +1,35 @@
+//! Secrets out of sight: a type for those we hold, a redactor for what everybody else prints.
+//!
+//! The real protection is that a secret is not there: none enters a sandbox or a prompt. The
+//! [`Redactor`] is the net below that. Every sink (logs, journal, prompts, pull requests, the live
+//! stream) writes through it. It finds two kinds of things:
+//!
+//! - **known secrets**, by value, in the encodings that programs print them in: plain, base64 and
+//!   base64url at each byte offset, hexadecimal, percent-encoded, JSON, XML and shell escapes, and
+//!   every line of a multi-line secret on its own;
+//! - **unknown tokens**, by the shapes that the big issuers give theirs.
+//!
+//! What it cannot find: a known secret shorter than [`Redactor::LEAST_BYTES`], one that is split by
+//! colour codes, spaced out, reversed, compressed or encrypted, and an unknown token without a
+//! telling shape.
+//!
+//! A stream is redacted as it passes. Whatever the chunks are, the output is that of the whole
+//! text: each decision depends on the bytes from one position on, and where more bytes could
+//! change it, exactly those bytes wait.
+
+mod cover;
+mod encode;
+mod needles;
+mod patterns;
+mod pem;
+mod redactor;
+mod shapes;
+mod stream;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+pub use redactor::{Hits, Redactor};
+pub use stream::RedactStream;
+pub use value::Secret;

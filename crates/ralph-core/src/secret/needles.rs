@@ -1,0 +1,163 @@
+//! Finds known texts.
+//!
+//! The first eight bytes of every needle are in a small hashed table; one multiplication and one
+//! look-up per position of the text tell that nothing starts there. Unlike an automaton over
+//! thousands of needles this stays in the fastest cache, and the needles can be wiped.
+
+use super::Secret;
+use super::cover::Cover;
+use super::encode::{Form, forms};
+
+/// The shortest text that is looked for: shorter ones occur by chance.
+pub(super) const LEAST_BYTES: usize = 8;
+
+/// The first bytes of a needle.
+type Key = [u8; LEAST_BYTES];
+
+/// All spellings of all known secrets.
+pub(super) struct Needles {
+    /// Sorted by their bytes, each once.
+    sorted: Vec<Needle>,
+    filter: Filter,
+}
+
+struct Needle {
+    bytes: Form,
+    /// Which secret it spells.
+    secret: usize,
+}
+
+/// What starts at one position of a text.
+enum Start {
+    Nothing,
+    Secret {
+        length: usize,
+        secret: usize,
+    },
+    /// The text ends inside something that may become a needle.
+    Undecided,
+}
+
+impl Needles {
+    /// Prepares the spellings of some secrets; those that are too short are left out.
+    pub(super) fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
+        let mut sorted = Vec::new();
+        for (secret, value) in secrets.into_iter().enumerate() {
+            let value = value.expose().trim();
+            if value.len() >= LEAST_BYTES {
+                let spelt = forms(value).into_iter();
+                sorted.extend(spelt.map(|bytes| Needle { bytes, secret }));
+            }
+        }
+        // Stable: of two secrets with the same value the first gives its name.
+        sorted.sort_by(|a: &Needle, b: &Needle| a.bytes.cmp(&b.bytes));
+        sorted.dedup_by(|later, earlier| later.bytes == earlier.bytes);
+        let filter = Filter::new(
+            sorted
+                .iter()
+                .filter_map(|needle| needle.bytes.first_chunk()),
+            sorted.len(),
+        );
+        Self { sorted, filter }
+    }
+
+    /// Adds a cover for every needle that starts at `start` or later.
+    ///
+    /// Returns the first position where more text could change the answer; without one, the end.
+    pub(super) fn scan(
+        &self,
+        text: &[u8],
+        start: usize,
+        is_last: bool,
+        covers: &mut Vec<Cover>,
+    ) -> usize {
+        if self.sorted.is_empty() {
+            return text.len();
+        }
+        for (index, key) in text[start..].array_windows().enumerate() {
+            if self.filter.may_have(*key) {
+                let at = start + index;
+                match self.start(&text[at..], is_last) {
+                    Start::Nothing => {}
+                    Start::Secret { length, secret } => {
+                        covers.push(Cover::known(text, at, length, secret));
+                    }
+                    Start::Undecided => return at,
+                }
+            }
+        }
+        let tail = start.max((text.len() + 1).saturating_sub(LEAST_BYTES));
+        (tail..text.len())
+            .find(|at| !is_last && self.sharing(&text[*at..]).next().is_some())
+            .unwrap_or(text.len())
+    }
+
+    fn start(&self, text: &[u8], is_last: bool) -> Start {
+        let mut start = Start::Nothing;
+        for needle in self.sharing(&text[..LEAST_BYTES]) {
+            if text.starts_with(&needle.bytes) {
+                // A longer needle sorts after a shorter one that it starts with.
+                start = Start::Secret {
+                    length: needle.bytes.len(),
+                    secret: needle.secret,
+                };
+            } else if !is_last && needle.bytes.starts_with(text) {
+                return Start::Undecided;
+            }
+        }
+        start
+    }
+
+    /// Returns the needles that start with some bytes.
+    fn sharing(&self, prefix: &[u8]) -> impl Iterator<Item = &Needle> {
+        let first = self
+            .sorted
+            .partition_point(|needle| needle.bytes.as_slice() < prefix);
+        self.sorted[first..]
+            .iter()
+            .take_while(move |needle| needle.bytes.starts_with(prefix))
+    }
+}
+
+/// A set of keys that never denies one of its own and seldom claims a foreign one.
+struct Filter {
+    bits: Vec<u64>,
+    shift: u32,
+}
+
+impl Filter {
+    /// How many bits there are for each key: one foreign key in this many is claimed.
+    const BITS_PER_KEY: usize = 64;
+    /// The smallest table, as a power of two.
+    const LEAST_POWER: u32 = 12;
+    /// The largest table, as a power of two: 512 KiB.
+    const MOST_POWER: u32 = 22;
+
+    fn new<'a>(keys: impl Iterator<Item = &'a Key>, count: usize) -> Self {
+        let power = (count * Self::BITS_PER_KEY)
+            .next_power_of_two()
+            .ilog2()
+            .clamp(Self::LEAST_POWER, Self::MOST_POWER);
+        let mut filter = Self {
+            bits: vec![0; 1 << (power - 6)],
+            shift: 64 - power,
+        };
+        for key in keys {
+            let (word, bit) = filter.place(*key);
+            filter.bits[word] |= bit;
+        }
+        filter
+    }
+
+    fn may_have(&self, key: Key) -> bool {
+        let (word, bit) = self.place(key);
+        self.bits[word] & bit != 0
+    }
+
+    /// Returns a key's word in the table and its bit there.
+    fn place(&self, key: Key) -> (usize, u64) {
+        // Fibonacci hashing: the highest bits depend on all bytes.
+        let hash = u64::from_le_bytes(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift;
+        ((hash >> 6) as usize, 1 << (hash & 63))
+    }
+}

@@ -1,0 +1,110 @@
+//! Private keys between `-----BEGIN … PRIVATE KEY-----` and `-----END …-----`.
+//!
+//! Source code that only names the markers is left alone: a block counts when something like a
+//! key follows. Once it counts, everything up to the closing marker is hidden, or everything up to
+//! the end when that never comes; a key is often cut, and its lines may carry a log's prefix.
+
+use super::cover::{End, Extent, Token};
+use super::patterns::{Answer, Text};
+
+const DASHES: &[u8] = b"-----";
+const CLOSING: &[u8] = b"-----END ";
+/// The longest label between the dashes of a marker.
+const MOST_LABEL: usize = 64;
+/// How much text after a marker is searched for a key.
+const WINDOW: usize = 256;
+/// How many digits of base64 make a key when they follow the marker directly.
+const LEAST_DIGITS: usize = 16;
+/// How many make one when something else, such as a log's prefix, stands between.
+const LEAST_DIGITS_AFAR: usize = 40;
+
+/// Looks at what follows `-----BEGIN `.
+pub(super) fn begin(text: Text<'_>, at: usize, label_start: usize) -> Answer {
+    let rest = &text.bytes[label_start..];
+    let window = &rest[..rest.len().min(MOST_LABEL)];
+    let Some(label_end) = find(window, DASHES) else {
+        let is_full = window.len() == MOST_LABEL;
+        let is_label = |byte: &u8| byte.is_ascii_uppercase() || b" -0123456789".contains(byte);
+        return if is_full || !window.iter().all(is_label) {
+            Answer::No
+        } else {
+            text.at_its_end()
+        };
+    };
+    let label = &window[..label_end];
+    if !label.ends_with(b"PRIVATE KEY") && !label.ends_with(b"PRIVATE KEY BLOCK") {
+        return Answer::No;
+    }
+    let body = &rest[label_end + DASHES.len()..];
+    if is_key(&body[..body.len().min(WINDOW)]) {
+        Answer::Secret(Token {
+            from: at,
+            body: at,
+            extent: Extent::Pem,
+        })
+    } else if body.len() >= WINDOW {
+        Answer::No
+    } else {
+        text.at_its_end()
+    }
+}
+
+/// Tells whether there are digits of a key; it stays true when more text follows.
+fn is_key(text: &[u8]) -> bool {
+    let mut follows_directly = true;
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        let run = text[at..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte))
+            .count();
+        let digits = &text[at..at + run];
+        let is_mixed = [
+            u8::is_ascii_digit,
+            u8::is_ascii_lowercase,
+            u8::is_ascii_uppercase,
+        ]
+        .iter()
+        .all(|class| digits.iter().any(class));
+        if follows_directly && run >= LEAST_DIGITS || run >= LEAST_DIGITS_AFAR && is_mixed {
+            return true;
+        }
+        let is_separator = byte.is_ascii_whitespace() || b"\\\"'|>,".contains(byte);
+        follows_directly &= run == 0 && is_separator;
+        // The letter after a backslash belongs to it.
+        at += if *byte == b'\\' { 2 } else { run.max(1) };
+    }
+    false
+}
+
+/// Finds the end of a block that started before `from` or there.
+pub(super) fn end(text: &[u8], from: usize) -> End {
+    let length = text.len();
+    let open = |hold: usize| End {
+        at: length,
+        is_open: true,
+        hold,
+        shared: hold,
+    };
+    let Some(closing) = find(&text[from..], CLOSING) else {
+        return open((length + 1).saturating_sub(CLOSING.len()).max(from));
+    };
+    let closing = from + closing;
+    let label = &text[closing + CLOSING.len()..];
+    let window = &label[..label.len().min(MOST_LABEL)];
+    let closed = |at: usize| End {
+        at,
+        is_open: false,
+        hold: length,
+        shared: closing,
+    };
+    match find(window, DASHES) {
+        Some(dashes) => closed(closing + CLOSING.len() + dashes + DASHES.len()),
+        None if window.len() == MOST_LABEL => closed(closing + CLOSING.len()),
+        None => open(closing),
+    }
+}
+
+fn find(text: &[u8], part: &[u8]) -> Option<usize> {
+    text.windows(part.len()).position(|window| window == part)
+}

@@ -1,0 +1,214 @@
+//! The redactor: built once, shared by every sink.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::needles::{LEAST_BYTES, Needles};
+use super::{RedactStream, Secret};
+
+/// Replaces secrets by placeholders: `[REDACTED:name]` for a known one, `[REDACTED]` for a token
+/// that was recognised by its shape. A clone is the same redactor.
+#[derive(Clone)]
+pub struct Redactor {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    placeholders: Vec<String>,
+    needles: Needles,
+    too_short: Vec<String>,
+    known: AtomicU64,
+    by_shape: AtomicU64,
+}
+
+/// How many places were redacted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Hits {
+    /// Those that held a known secret.
+    pub known: u64,
+    /// Those that looked like a token.
+    pub by_shape: u64,
+}
+
+impl Redactor {
+    /// The shortest secret that is looked for, in bytes.
+    pub const LEAST_BYTES: usize = LEAST_BYTES;
+    /// The longest name in a placeholder, in characters.
+    const MOST_NAME: usize = 64;
+
+    /// Prepares for some known secrets, each with the name that its placeholder shows.
+    ///
+    /// Without any it still finds tokens by their shape. Blanks around a secret do not count.
+    pub fn new(secrets: Vec<(String, Secret)>) -> Self {
+        let needles = Needles::new(secrets.iter().map(|(_, secret)| secret));
+        let placeholders = secrets
+            .iter()
+            .map(|(name, _)| format!("[REDACTED:{}]", sanitised(name)))
+            .collect();
+        let too_short = secrets
+            .into_iter()
+            .filter(|(_, secret)| secret.expose().trim().len() < LEAST_BYTES)
+            .map(|(name, _)| name)
+            .collect();
+        Self {
+            inner: Arc::new(Inner {
+                placeholders,
+                needles,
+                too_short,
+                known: AtomicU64::new(0),
+                by_shape: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// Returns a text without its secrets.
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.redact_bytes(text.as_bytes()) {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            // A secret starts and ends between characters, so this replaces nothing else.
+            Cow::Owned(bytes) => Cow::Owned(
+                String::from_utf8(bytes)
+                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+            ),
+        }
+    }
+
+    /// Returns bytes without their secrets; they need not be UTF-8.
+    pub fn redact_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut stream = self.stream();
+        let mut redacted = Vec::with_capacity(bytes.len());
+        stream.push(bytes, &mut redacted);
+        if stream.finish(&mut redacted) == Hits::default() {
+            Cow::Borrowed(bytes)
+        } else {
+            Cow::Owned(redacted)
+        }
+    }
+
+    /// Starts a text that arrives in pieces.
+    pub fn stream(&self) -> RedactStream {
+        RedactStream::new(self.clone())
+    }
+
+    /// Returns how many places were redacted so far, in all texts and finished streams.
+    pub fn hits(&self) -> Hits {
+        Hits {
+            known: self.inner.known.load(Ordering::Relaxed),
+            by_shape: self.inner.by_shape.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Returns the names of the secrets that are too short to be looked for.
+    pub fn too_short(&self) -> &[String] {
+        &self.inner.too_short
+    }
+
+    pub(super) fn needles(&self) -> &Needles {
+        &self.inner.needles
+    }
+
+    pub(super) fn placeholder(&self, secret: Option<usize>) -> &str {
+        secret.map_or("[REDACTED]", |index| &self.inner.placeholders[index])
+    }
+
+    pub(super) fn count(&self, hits: Hits) {
+        self.inner.known.fetch_add(hits.known, Ordering::Relaxed);
+        self.inner
+            .by_shape
+            .fetch_add(hits.by_shape, Ordering::Relaxed);
+    }
+}
+
+impl Default for Redactor {
+    /// Returns a redactor that knows no secret and finds tokens by their shape.
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redactor")
+            .field("placeholders", &self.inner.placeholders)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Keeps of a name what can neither break a log line nor pass for the end of the placeholder.
+fn sanitised(name: &str) -> String {
+    let plain: String = name
+        .chars()
+        .take(Redactor::MOST_NAME)
+        .map(|c| {
+            let is_plain = c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+            if is_plain { c } else { '_' }
+        })
+        .collect();
+    if plain.is_empty() {
+        "secret".to_owned()
+    } else {
+        plain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_placeholder_shows_a_harmless_name() {
+        for (name, shown) in [
+            ("GITHUB_TOKEN", "GITHUB_TOKEN"),
+            ("my token]\n", "my_token__"),
+            ("", "secret"),
+            ("schlüssel.v1-a", "schl_ssel.v1-a"),
+        ] {
+            assert_eq!(sanitised(name), shown);
+        }
+        assert_eq!(sanitised(&"x".repeat(1000)).len(), 64);
+    }
+
+    #[test]
+    fn it_shows_names_and_no_values() {
+        let secret = Secret::new("correct horse".to_owned());
+        let redactor = Redactor::new(vec![("PASS".to_owned(), secret)]);
+        assert_eq!(
+            format!("{redactor:?}"),
+            "Redactor { placeholders: [\"[REDACTED:PASS]\"], .. }"
+        );
+    }
+
+    #[test]
+    fn it_says_what_it_cannot_protect() {
+        let secrets = [
+            ("SHORT", "1234567"),
+            ("BLANK", "   1234567   "),
+            ("LONG", "12345678"),
+        ];
+        let secrets = secrets.map(|(name, value)| (name.to_owned(), Secret::new(value.to_owned())));
+        let redactor = Redactor::new(secrets.into());
+        assert_eq!(redactor.too_short(), ["SHORT", "BLANK"]);
+        assert_eq!(
+            redactor.redact("1234567 12345678"),
+            "1234567 [REDACTED:LONG]"
+        );
+    }
+
+    #[test]
+    fn it_counts_places() {
+        let redactor = Redactor::new(vec![(
+            "PASS".to_owned(),
+            Secret::new("correct horse".to_owned()),
+        )]);
+        let clone = redactor.clone();
+        redactor.redact("correct horse, correct horse, AKIAIOSFODNN7EXAMPLE");
+        redactor.redact("nothing");
+        let hits = Hits {
+            known: 2,
+            by_shape: 1,
+        };
+        assert_eq!(clone.hits(), hits);
+    }
+}

@@ -1,0 +1,174 @@
+//! The shapes of tokens that are recognised without being known.
+//!
+//! Each starts with a literal that its issuer chose to be recognisable. Some of these occur in
+//! ordinary text too (`task-force`, `npm_config_cache`), so each row says what must follow.
+
+/// A set of bytes that a secret is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// `A-Z0-9`
+    Upper,
+    /// `A-Za-z0-9`
+    Alphanumeric,
+    /// `A-Za-z0-9_`
+    Word,
+    /// `A-Za-z0-9_-`, the digits of base64url.
+    Slug,
+    /// `A-Za-z0-9_.-`
+    Dotted,
+    /// What may follow `Bearer`: `A-Za-z0-9._~+/=-`
+    Bearer,
+    /// A header's value without spaces, and without what surrounds one in source code.
+    Header,
+}
+
+impl Class {
+    /// Tells whether a byte is in the set.
+    pub(super) fn has(self, byte: u8) -> bool {
+        let alphanumeric = byte.is_ascii_alphanumeric();
+        match self {
+            Self::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Self::Alphanumeric => alphanumeric,
+            Self::Word => alphanumeric || byte == b'_',
+            Self::Slug => alphanumeric || matches!(byte, b'_' | b'-'),
+            Self::Dotted => alphanumeric || matches!(byte, b'_' | b'.' | b'-'),
+            Self::Bearer => alphanumeric || b"._~+/=-".contains(&byte),
+            Self::Header => byte.is_ascii_graphic() && !b"\"'`\\,;<>{}()[]$".contains(&byte),
+        }
+    }
+
+    /// Returns how many bytes at the start of a text are in the set.
+    pub(super) fn run(self, text: &[u8]) -> usize {
+        text.iter()
+            .position(|byte| !self.has(*byte))
+            .unwrap_or(text.len())
+    }
+}
+
+/// What tells a token from a word. Each stays true when more bytes follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// The literal before it is enough.
+    Any,
+    /// It has a digit and a capital, or four digits: no compound of words has.
+    Random,
+    /// It has a digit, or is longer than names in source code are.
+    DigitOrLong,
+    /// It has a digit or a capital.
+    DigitOrCapital,
+}
+
+impl Look {
+    /// How long a token without a digit must be.
+    const LONG: usize = 32;
+
+    fn holds(self, token: &[u8]) -> bool {
+        let digits = token.iter().filter(|byte| byte.is_ascii_digit()).count();
+        let capital = token.iter().any(u8::is_ascii_uppercase);
+        match self {
+            Self::Any => true,
+            Self::Random => digits >= 4 || digits >= 1 && capital,
+            Self::DigitOrLong => digits >= 1 || token.len() >= Self::LONG,
+            Self::DigitOrCapital => digits >= 1 || capital,
+        }
+    }
+}
+
+/// What must follow a literal.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Body {
+    /// The bytes it is made of.
+    pub(super) class: Class,
+    /// How many there are at least.
+    pub(super) least: usize,
+    /// What else must be true of them.
+    pub(super) look: Look,
+}
+
+impl Body {
+    /// How many bytes are looked at before the decision is made.
+    const WINDOW: usize = 64;
+
+    /// Tells whether a text starts with such a body; `None` when it ends too early to tell.
+    pub(super) fn starts(self, text: &[u8], is_last: bool) -> Option<bool> {
+        let window = &text[..text.len().min(Self::WINDOW)];
+        let run = self.class.run(window);
+        if run >= self.least && self.look.holds(&window[..run]) {
+            return Some(true);
+        }
+        let may_grow = run == text.len() && run < Self::WINDOW && !is_last;
+        (!may_grow).then_some(false)
+    }
+}
+
+/// What to do where a literal is found.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    /// The literal and the body after it are a token.
+    Token(Body),
+    /// The same, but not inside a word.
+    TokenApart(Body),
+    /// The body after it is a token.
+    After(Body),
+    /// The name of a header, whose value is a credential.
+    Header,
+    /// The first digits of a JSON object in base64: a signed token when two dots follow.
+    Jwt,
+    /// What opens a PEM block.
+    Pem,
+    /// What stands between a scheme and a user.
+    Authority,
+}
+
+const fn body(class: Class, least: usize, look: Look) -> Body {
+    Body { class, least, look }
+}
+
+/// The literals, and what each announces.
+///
+/// The issuers' lengths are longer than the least ones here: a token that was cut is hidden too.
+pub(super) const SHAPES: [(&str, Kind); 32] = {
+    use Class as C;
+    use Kind::{After, Authority, Header, Jwt, Pem, Token, TokenApart};
+    use Look as L;
+    [
+        // GitHub. Installation tokens may hold a signed token with its dots and dashes.
+        ("ghp_", Token(body(C::Word, 20, L::Any))),
+        ("gho_", Token(body(C::Word, 20, L::Any))),
+        ("ghu_", Token(body(C::Dotted, 20, L::Any))),
+        ("ghs_", Token(body(C::Dotted, 20, L::Any))),
+        ("ghr_", Token(body(C::Word, 20, L::Any))),
+        ("github_pat_", Token(body(C::Word, 20, L::Any))),
+        // Anthropic, and OpenAI with all who copied its prefix.
+        ("sk-ant-", TokenApart(body(C::Slug, 16, L::Any))),
+        ("sk-", TokenApart(body(C::Slug, 20, L::Random))),
+        // AWS key ids, lasting and temporary.
+        ("AKIA", Token(body(C::Upper, 16, L::Any))),
+        ("ASIA", Token(body(C::Upper, 16, L::Any))),
+        // Slack.
+        ("xoxa-", Token(body(C::Slug, 10, L::Any))),
+        ("xoxb-", Token(body(C::Slug, 10, L::Any))),
+        ("xoxp-", Token(body(C::Slug, 10, L::Any))),
+        ("xoxr-", Token(body(C::Slug, 10, L::Any))),
+        ("xoxs-", Token(body(C::Slug, 10, L::Any))),
+        // npm, GitLab, Google, Hugging Face.
+        ("npm_", Token(body(C::Alphanumeric, 30, L::Any))),
+        ("glpat-", Token(body(C::Dotted, 20, L::Any))),
+        ("AIza", Token(body(C::Slug, 30, L::Any))),
+        ("hf_", Token(body(C::Alphanumeric, 30, L::Any))),
+        // Without their first letters, which differ in case.
+        ("earer ", After(body(C::Bearer, 12, L::DigitOrLong))),
+        ("EARER ", After(body(C::Bearer, 12, L::DigitOrLong))),
+        ("uthorization", Header),
+        ("UTHORIZATION", Header),
+        ("api-key", Header),
+        ("Api-Key", Header),
+        ("API-Key", Header),
+        ("API-KEY", Header),
+        ("eyJ", Jwt),
+        ("ewog", Jwt),
+        ("-----BEGIN ", Pem),
+        ("://", Authority),
+        (":\\/\\/", Authority),
+    ]
+};

@@ -1,0 +1,166 @@
+//! Redacts a text that arrives in pieces.
+
+use super::cover::Cover;
+use super::patterns::{self, CONTEXT, Text};
+use super::{Hits, Redactor};
+
+/// A text on its way through a [`Redactor`].
+///
+/// Text comes out as soon as nothing that may follow can change it: at most the longest known
+/// secret in its longest spelling, or 4 KiB of something that looks like a token, wait for more.
+///
+/// ```
+/// use ralph_core::secret::Redactor;
+/// let redactor = Redactor::default();
+/// let (mut stream, mut out) = (redactor.stream(), Vec::new());
+/// stream.push(b"id: AKIAIOSF", &mut out);
+/// assert_eq!(out, b"id: ");
+/// stream.push(b"ODNN7EXAMPLE\n", &mut out);
+/// stream.finish(&mut out);
+/// assert_eq!(out, b"id: [REDACTED]\n");
+/// ```
+pub struct RedactStream {
+    redactor: Redactor,
+    /// A few bytes that are already out, then those that wait.
+    buffer: Vec<u8>,
+    /// How many bytes of the buffer are already out.
+    context: usize,
+    /// What was found and reaches into the waiting bytes.
+    covers: Vec<Cover>,
+    /// The secret that the waiting bytes start in, if they do.
+    region: Option<Region>,
+    hits: Hits,
+}
+
+/// Covers that overlap; one placeholder stands for them all.
+struct Region {
+    end: usize,
+    is_open: bool,
+    secret: Option<usize>,
+}
+
+impl RedactStream {
+    pub(super) fn new(redactor: Redactor) -> Self {
+        Self {
+            redactor,
+            buffer: Vec::new(),
+            context: 0,
+            covers: Vec::new(),
+            region: None,
+            hits: Hits::default(),
+        }
+    }
+
+    /// Takes the next piece of the text and appends to `out` what is safe to show by now.
+    pub fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
+        self.buffer.extend_from_slice(piece);
+        self.advance(false, out);
+    }
+
+    /// Ends the text, appends the rest to `out` and returns how many places were redacted.
+    pub fn finish(mut self, out: &mut Vec<u8>) -> Hits {
+        self.advance(true, out);
+        self.redactor.count(self.hits);
+        self.hits
+    }
+
+    fn advance(&mut self, is_last: bool, out: &mut Vec<u8>) {
+        let text = Text {
+            bytes: &self.buffer,
+            is_last,
+        };
+        let start = self.context;
+        let mut covers = std::mem::take(&mut self.covers);
+        for cover in &mut covers {
+            *cover = cover.grown(text.bytes);
+        }
+        let settled = covers.len();
+        let by_shape = patterns::scan(text, start, &mut covers);
+        let needles = self.redactor.needles();
+        let known = needles.scan(text.bytes, start, is_last, &mut covers);
+        let mut hold = by_shape.min(known);
+        if !is_last {
+            hold = covers
+                .iter()
+                .map(|cover| cover.end.hold)
+                .fold(hold, usize::min);
+        }
+        // What stands in the bytes that wait is found again when they are looked at again.
+        let mut index = 0;
+        covers.retain(|cover| {
+            index += 1;
+            index <= settled || cover.at < hold
+        });
+        covers.sort_by_key(|cover| cover.from);
+        self.write(&covers, hold, is_last, out);
+        self.keep(covers, hold);
+    }
+
+    /// Writes everything before `hold`.
+    fn write(&mut self, covers: &[Cover], hold: usize, is_last: bool, out: &mut Vec<u8>) {
+        let mut written = self.context;
+        let mut region = self.region.take();
+        for cover in covers
+            .iter()
+            .filter(|cover| cover.goes_on || cover.from < hold)
+        {
+            let is_open = cover.end.is_open && !is_last;
+            match &mut region {
+                Some(region) if cover.goes_on || cover.from < region.end => {
+                    region.end = region.end.max(cover.end.at);
+                    region.is_open |= is_open;
+                    region.secret = region.secret.or(cover.secret);
+                }
+                Some(_) | None => {
+                    written = self.close(region.take(), written, out);
+                    out.extend_from_slice(&self.buffer[written..cover.from]);
+                    region = Some(Region {
+                        end: cover.end.at,
+                        is_open,
+                        secret: cover.secret,
+                    });
+                }
+            }
+        }
+        let is_done = |region: &Region| region.end <= hold && !region.is_open;
+        if region.as_ref().is_none_or(is_done) {
+            written = self.close(region.take(), written, out);
+            out.extend_from_slice(&self.buffer[written..hold]);
+        }
+        self.region = region;
+    }
+
+    /// Writes the placeholder of a region, if there is one; returns where the text goes on.
+    fn close(&mut self, region: Option<Region>, written: usize, out: &mut Vec<u8>) -> usize {
+        let Some(region) = region else {
+            return written;
+        };
+        out.extend_from_slice(self.redactor.placeholder(region.secret).as_bytes());
+        match region.secret {
+            Some(_) => self.hits.known += 1,
+            None => self.hits.by_shape += 1,
+        }
+        region.end
+    }
+
+    /// Drops what is done but for the context, and keeps the covers that reach beyond `hold`.
+    fn keep(&mut self, covers: Vec<Cover>, hold: usize) {
+        let context = hold.min(CONTEXT);
+        let dropped = hold - context;
+        for kept in covers
+            .into_iter()
+            .filter_map(|cover| cover.kept(hold, dropped))
+        {
+            // Runs of one class that go on are one run from here.
+            if !self.covers.iter().any(|cover| cover.same_bytes(&kept)) {
+                self.covers.push(kept);
+            }
+        }
+        if let Some(region) = &mut self.region {
+            region.end = context;
+            region.is_open = false;
+        }
+        self.buffer.drain(..dropped);
+        self.context = context;
+    }
+}

@@ -1,0 +1,56 @@
+//! The type of a secret we hold.
+
+use std::fmt;
+
+use zeroize::Zeroizing;
+
+/// A text that nobody should see. Its memory is wiped when it is dropped.
+///
+/// It debug-prints as `***`, so that it may be part of any other type:
+///
+/// ```
+/// use ralph_core::secret::Secret;
+/// let token = Secret::new("correct horse battery staple".to_owned());
+/// assert_eq!(format!("{token:?}"), "***");
+/// assert_eq!(token.expose(), "correct horse battery staple");
+/// ```
+///
+/// It cannot be printed:
+///
+/// ```compile_fail,E0277
+/// let token = ralph_core::secret::Secret::new("correct horse".to_owned());
+/// println!("{token}");
+/// ```
+///
+/// It cannot be written to a file or a wire:
+///
+/// ```compile_fail,E0277
+/// let token = ralph_core::secret::Secret::new("correct horse".to_owned());
+/// serde_json::to_string(&token);
+/// ```
+///
+/// And there is one of it:
+///
+/// ```compile_fail,E0599
+/// let token = ralph_core::secret::Secret::new("correct horse".to_owned());
+/// let copy = token.clone();
+/// ```
+pub struct Secret(Zeroizing<String>);
+
+impl Secret {
+    /// Takes a secret into custody.
+    pub fn new(text: String) -> Self {
+        Self(Zeroizing::new(text))
+    }
+
+    /// Returns the secret itself. Searching for `expose()` finds every place that handles one.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
