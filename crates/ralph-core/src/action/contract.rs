@@ -1,0 +1,40 @@
+//! What a model is told about the contract. It is part of every prompt, so it is short and never
+//! changes from one prompt to the next.
+
+/// The contract in the words of a prompt.
+pub const SCHEMA_TEXT: &str = r#"Answer with exactly one JSON object and nothing else: no prose, no code fence, no comments.
+
+{
+  "summary": "short summary for humans",
+  "actions": [
+    {"type": "run", "command": "npm test", "cwd": ".", "timeout_s": 900},
+    {"type": "patch", "path": "src/foo.ts", "patch": "--- a/src/foo.ts\n+++ b/src/foo.ts\n@@ -1,2 +1,2 @@\n-old\n+new\n same\n"},
+    {"type": "write", "path": "src/new.ts", "content": "export const answer = 42;\n"},
+    {"type": "write", "path": ".ralph/guardrails.md", "append": true, "content": "- run the linter before the tests\n"},
+    {"type": "commit", "message": "Fix health endpoint", "paths": ["src/foo.ts", "src/new.ts"]},
+    {"type": "rotate", "reason": "need a fresh pass"}
+  ],
+  "claims": {"checkboxes_checked": ["M1.1"], "milestones_completed": []}
+}
+
+Actions, executed in order:
+- run: "command" for a shell; optional "cwd" (default "."), "timeout_s" (whole seconds, 1 to 86400, default 600).
+- patch: "path" and "patch", a unified diff of that one file; /dev/null as the old name makes a new file.
+- write: "path" and "content"; optional "append" (default false: the content replaces the file).
+- commit: "message"; optional "paths" (default: all changes).
+- rotate: "reason". Ends this iteration; the next one starts fresh.
+- pause: "reason". Asks a person to decide.
+- stop_success: "reason". Says the task is done; accepted only when the runner's own checks pass.
+- stop_failure: "reason". Gives up; the run ends as failed.
+
+Rules:
+- The first rotate, pause, stop_success or stop_failure ends the iteration; put it last, actions after it are skipped.
+- One mistake (an unknown type or field, a wrong type, a missing field) and nothing of the reply is executed.
+- You see no results in this iteration. They appear in the next prompt; never invent them.
+- When an action fails, those after it may be skipped; let later actions depend on little.
+- Claims are verified by the runner, which ticks the checkboxes itself. Never edit ralph_task.md.
+- Paths are relative to the repository, with "/"; no "..", no absolute paths, nothing in .git.
+- In .ralph you may write progress.md, and append to guardrails.md; everything else there is the runner's.
+- Limits: 50 actions; 1 MiB per content or patch; 64 KiB per command or message; 2 MiB for the whole reply.
+- In JSON strings write \\ for a backslash, \" for a quote and \n for a line break.
+"#;

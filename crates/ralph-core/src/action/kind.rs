@@ -1,0 +1,233 @@
+//! What a model can ask for, and a whole reply.
+
+use std::time::Duration;
+
+use crate::path::WorkspacePath;
+use crate::ports::WriteMode;
+
+use super::text::one_line;
+
+/// The longest label, in characters.
+const MAX_LABEL_CHARS: usize = 120;
+
+/// One thing that a model asks the runner to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Runs a shell command in the sandbox.
+    Run {
+        /// The command, as a shell reads it.
+        command: String,
+        /// The directory to run it in; `None` is the root of the repository.
+        cwd: Option<WorkspacePath>,
+        /// How long it may take.
+        timeout: Duration,
+    },
+    /// Applies a unified diff to one file.
+    Patch {
+        /// The file, which may be a new one.
+        path: WorkspacePath,
+        /// The diff.
+        patch: String,
+    },
+    /// Writes a file.
+    Write {
+        /// The file, which may be a new one.
+        path: WorkspacePath,
+        /// What to write.
+        content: String,
+        /// Whether the content replaces the file or is put at its end.
+        mode: WriteMode,
+    },
+    /// Commits changes.
+    Commit {
+        /// The message as the model wrote it; [`clean_message`](super::clean_message) makes it fit
+        /// to be committed.
+        message: String,
+        /// What to commit; empty means all changes.
+        paths: Vec<WorkspacePath>,
+    },
+    /// Ends the iteration; the next one starts fresh.
+    Rotate {
+        /// Why.
+        reason: String,
+    },
+    /// Asks for a person.
+    Pause {
+        /// What the person should decide.
+        reason: String,
+    },
+    /// Says that the task is done; the runner verifies it.
+    StopSuccess {
+        /// Why the model thinks so.
+        reason: String,
+    },
+    /// Gives up.
+    StopFailure {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Action {
+    /// Returns the `type` of the action in a reply.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Run { .. } => "run",
+            Self::Patch { .. } => "patch",
+            Self::Write { .. } => "write",
+            Self::Commit { .. } => "commit",
+            Self::Rotate { .. } => "rotate",
+            Self::Pause { .. } => "pause",
+            Self::StopSuccess { .. } => "stop_success",
+            Self::StopFailure { .. } => "stop_failure",
+        }
+    }
+
+    /// Returns one short line for people that is safe to print on a terminal.
+    pub fn label(&self) -> String {
+        let text = match self {
+            Self::Run { command, .. } => command,
+            Self::Patch { path, .. } | Self::Write { path, .. } => path.as_str(),
+            Self::Commit { message, .. } => message,
+            Self::Rotate { reason }
+            | Self::Pause { reason }
+            | Self::StopSuccess { reason }
+            | Self::StopFailure { reason } => reason,
+        };
+        one_line(text, MAX_LABEL_CHARS)
+    }
+
+    /// Tells whether the action ends its iteration.
+    pub fn is_control(&self) -> bool {
+        match self {
+            Self::Run { .. } | Self::Patch { .. } | Self::Write { .. } | Self::Commit { .. } => {
+                false
+            }
+            Self::Rotate { .. }
+            | Self::Pause { .. }
+            | Self::StopSuccess { .. }
+            | Self::StopFailure { .. } => true,
+        }
+    }
+}
+
+/// What a model says it has achieved. The runner verifies each claim itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// The ids of checkboxes, such as `M1.1`.
+    pub checkboxes_checked: Vec<String>,
+    /// The ids of milestones, such as `M1`.
+    pub milestones_completed: Vec<String>,
+}
+
+/// A checked reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// What the model says about this iteration, for people.
+    pub summary: String,
+    /// All actions, in order; [`Response::executable`] are those to execute.
+    pub actions: Vec<Action>,
+    /// What the model says it has achieved.
+    pub claims: Claims,
+    /// Whether the reply was anything else than plain strict JSON.
+    pub repaired: bool,
+}
+
+impl Response {
+    /// Returns the actions to execute: those up to the first that ends the iteration, with it.
+    pub fn executable(&self) -> &[Action] {
+        &self.actions[..self.executable_count()]
+    }
+
+    /// Returns the actions after the first that ends the iteration; they are recorded as skipped.
+    pub fn skipped(&self) -> &[Action] {
+        &self.actions[self.executable_count()..]
+    }
+
+    fn executable_count(&self) -> usize {
+        self.actions
+            .iter()
+            .position(Action::is_control)
+            .map_or(self.actions.len(), |index| index + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<Action> {
+        let path = WorkspacePath::parse("src/a.rs").unwrap();
+        vec![
+            Action::Run {
+                command: "cargo test\necho done".into(),
+                cwd: None,
+                timeout: Duration::from_secs(1),
+            },
+            Action::Patch {
+                path: path.clone(),
+                patch: "@@".into(),
+            },
+            Action::Write {
+                path: path.clone(),
+                content: "x".into(),
+                mode: WriteMode::Append,
+            },
+            Action::Commit {
+                message: "Title\n\nbody".into(),
+                paths: vec![path],
+            },
+            Action::Rotate {
+                reason: "fresh \u{1b}[31mpass".into(),
+            },
+            Action::Pause {
+                reason: "x".repeat(200),
+            },
+            Action::StopSuccess {
+                reason: "green".into(),
+            },
+            Action::StopFailure {
+                reason: String::new(),
+            },
+        ]
+    }
+
+    #[test]
+    fn each_action_has_a_kind_a_label_and_a_role() {
+        let cut = format!("{}…", "x".repeat(119));
+        let found: Vec<_> = all()
+            .iter()
+            .map(|action| (action.kind(), action.label(), action.is_control()))
+            .collect();
+        let expected = [
+            ("run", "cargo test…", false),
+            ("patch", "src/a.rs", false),
+            ("write", "src/a.rs", false),
+            ("commit", "Title…", false),
+            ("rotate", "fresh �[31mpass", true),
+            ("pause", cut.as_str(), true),
+            ("stop_success", "green", true),
+            ("stop_failure", "", true),
+        ]
+        .map(|(kind, label, control)| (kind, label.to_owned(), control));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_first_control_action_ends_the_iteration() {
+        let actions = all();
+        let response = |actions: &[Action]| Response {
+            summary: String::new(),
+            actions: actions.to_vec(),
+            claims: Claims::default(),
+            repaired: false,
+        };
+        for (given, executed) in [(0, 0), (4, 4), (5, 5), (6, 5), (8, 5)] {
+            let response = response(&actions[..given]);
+            assert_eq!(response.executable(), &actions[..executed]);
+            assert_eq!(response.skipped(), &actions[executed..given]);
+        }
+        let stop_first = response(&actions[6..]);
+        assert_eq!(stop_first.executable(), &actions[6..7]);
+    }
+}

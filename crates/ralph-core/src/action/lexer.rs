@@ -1,0 +1,251 @@
+//! Cuts one JSON-like object out of a text and into tokens, forgiving about how strings are
+//! written and strict about where the object ends.
+//!
+//! What a string says is decided here and nowhere else: code inside of it must survive a repair
+//! byte for byte.
+
+use std::collections::BTreeSet;
+
+use super::error::ReplyError;
+use super::limits::MAX_DEPTH;
+use super::text::one_line;
+
+/// The longest key that an error quotes, in characters.
+const MAX_QUOTED_KEY_CHARS: usize = 60;
+
+/// One token of JSON-like text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Token<'t> {
+    /// `{` or `[`.
+    Open(char),
+    /// `}` or `]`.
+    Close(char),
+    /// `,`.
+    Comma,
+    /// `:`.
+    Colon,
+    /// A quoted string, decoded.
+    Text(String),
+    /// A number, a keyword or an unquoted name.
+    Word(&'t str),
+    /// A character that has no place in JSON.
+    Junk(char),
+}
+
+/// An object that begins and ends in a text.
+#[derive(Debug)]
+pub(super) struct Object<'t> {
+    /// Its tokens, from the opening brace to the closing one, without comments.
+    pub(super) tokens: Vec<Token<'t>>,
+    /// How many bytes of the text it takes.
+    pub(super) length: usize,
+    /// The keys of the object itself, not of those inside of it.
+    pub(super) keys: BTreeSet<String>,
+    /// A key that some object has twice.
+    pub(super) duplicate: Option<String>,
+}
+
+/// Tells whether a text begins like an object, and not like a brace in prose or code.
+pub(super) fn begins_object(text: &str) -> bool {
+    let Some(inside) = text.strip_prefix('{') else {
+        return false;
+    };
+    let inside = inside.trim_start();
+    let after_name = inside.trim_start_matches(is_word_char);
+    match inside.chars().next() {
+        // A comment is judged by what the whole object turns out to be.
+        None | Some('"' | '\'' | '}' | '/' | '#') => true,
+        Some(_) => after_name.len() < inside.len() && after_name.trim_start().starts_with(':'),
+    }
+}
+
+/// Reads the object at the beginning of a text that [`begins_object`].
+///
+/// A text that ends inside of the object is an error: nobody knows what the rest would have said.
+pub(super) fn read_object(text: &str) -> Result<Object<'_>, ReplyError> {
+    let mut reader = Reader {
+        text,
+        at: 0,
+        levels: Vec::new(),
+        object: Object {
+            tokens: Vec::new(),
+            length: 0,
+            keys: BTreeSet::new(),
+            duplicate: None,
+        },
+    };
+    while reader.step()? == Step::Inside {}
+    reader.object.length = reader.at;
+    Ok(reader.object)
+}
+
+fn is_word_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '-' | '+' | '.')
+}
+
+#[derive(PartialEq, Eq)]
+enum Step {
+    Inside,
+    Complete,
+}
+
+struct Level {
+    closer: char,
+    keys: BTreeSet<String>,
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+    levels: Vec<Level>,
+    object: Object<'t>,
+}
+
+impl<'t> Reader<'t> {
+    fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    fn next(&mut self) -> Result<char, ReplyError> {
+        let c = self.rest().chars().next().ok_or(ReplyError::Truncated)?;
+        self.at += c.len_utf8();
+        Ok(c)
+    }
+
+    fn step(&mut self) -> Result<Step, ReplyError> {
+        let start = self.at;
+        let token = match self.next()? {
+            c if c.is_whitespace() => return Ok(Step::Inside),
+            '#' => return self.skip_past("\n"),
+            '/' if self.rest().starts_with('/') => return self.skip_past("\n"),
+            '/' if self.rest().starts_with('*') => return self.skip_past("*/"),
+            c @ ('{' | '[') => self.open(c)?,
+            c @ ('}' | ']') => self.close(c)?,
+            ',' => Token::Comma,
+            ':' => self.colon(),
+            quote @ ('"' | '\'') => Token::Text(self.string(quote)?),
+            c if is_word_char(c) => {
+                let length = self.rest().find(|c| !is_word_char(c));
+                self.at += length.ok_or(ReplyError::Truncated)?;
+                Token::Word(&self.text[start..self.at])
+            }
+            c => Token::Junk(c),
+        };
+        self.object.tokens.push(token);
+        Ok(if self.levels.is_empty() {
+            Step::Complete
+        } else {
+            Step::Inside
+        })
+    }
+
+    fn skip_past(&mut self, end: &str) -> Result<Step, ReplyError> {
+        let length = self.rest().find(end).ok_or(ReplyError::Truncated)?;
+        self.at += length + end.len();
+        Ok(Step::Inside)
+    }
+
+    fn open(&mut self, bracket: char) -> Result<Token<'t>, ReplyError> {
+        if self.levels.len() == MAX_DEPTH {
+            return Err(ReplyError::TooDeep);
+        }
+        self.levels.push(Level {
+            closer: if bracket == '{' { '}' } else { ']' },
+            keys: BTreeSet::new(),
+        });
+        Ok(Token::Open(bracket))
+    }
+
+    fn close(&mut self, bracket: char) -> Result<Token<'t>, ReplyError> {
+        let level = self.levels.pop().ok_or(ReplyError::NoObject)?;
+        if level.closer != bracket {
+            let line = self.text[..self.at].split('\n').count();
+            return Err(ReplyError::Malformed(format!(
+                "expected `{}`, found `{bracket}` in line {line} of the object",
+                level.closer
+            )));
+        }
+        if self.levels.is_empty() {
+            self.object.keys = level.keys;
+        }
+        Ok(Token::Close(bracket))
+    }
+
+    fn colon(&mut self) -> Token<'t> {
+        let key = match self.object.tokens.last() {
+            Some(Token::Text(text)) => Some(text.clone()),
+            Some(Token::Word(word)) => Some((*word).to_owned()),
+            Some(
+                Token::Open(_) | Token::Close(_) | Token::Comma | Token::Colon | Token::Junk(_),
+            )
+            | None => None,
+        };
+        if let (Some(key), Some(level)) = (key, self.levels.last_mut())
+            && !level.keys.insert(key.clone())
+        {
+            self.object
+                .duplicate
+                .get_or_insert_with(|| one_line(&key, MAX_QUOTED_KEY_CHARS));
+        }
+        Token::Colon
+    }
+
+    /// Reads a string whose opening quote has been read. Raw line breaks are part of it.
+    fn string(&mut self, quote: char) -> Result<String, ReplyError> {
+        let mut decoded = String::new();
+        loop {
+            match self.next()? {
+                c if c == quote => return Ok(decoded),
+                '\\' => {
+                    // The escaped character must be there: a text that ends here is cut off.
+                    let escaped = self.rest().chars().next().ok_or(ReplyError::Truncated)?;
+                    if let Some((c, length)) = unescape(self.rest(), quote) {
+                        decoded.push(c);
+                        self.at += length;
+                    } else {
+                        // No escape of JSON, so it is what code means by it: `\d` stays `\d`.
+                        decoded.push('\\');
+                        decoded.push(escaped);
+                        self.at += escaped.len_utf8();
+                    }
+                }
+                c => decoded.push(c),
+            }
+        }
+    }
+}
+
+/// Returns the character that an escape stands for and the bytes it takes after its backslash.
+fn unescape(after_backslash: &str, quote: char) -> Option<(char, usize)> {
+    let c = after_backslash.chars().next()?;
+    let decoded = match c {
+        '"' | '\\' | '/' => c,
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'u' => return unescape_unicode(after_backslash),
+        _ if c == quote => c,
+        _ => return None,
+    };
+    Some((decoded, 1))
+}
+
+fn unescape_unicode(after_backslash: &str) -> Option<(char, usize)> {
+    let first = hex_unit(after_backslash)?;
+    if let Some(c) = char::from_u32(first) {
+        return Some((c, 5));
+    }
+    let second = hex_unit(after_backslash.get(5..)?.strip_prefix('\\')?)?;
+    let units = [u16::try_from(first).ok()?, u16::try_from(second).ok()?];
+    let pair = char::decode_utf16(units).next()?.ok()?;
+    Some((pair, 11))
+}
+
+/// Reads `uXXXX`.
+fn hex_unit(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix('u')?.get(..4)?;
+    let all_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    all_hex.then(|| u32::from_str_radix(digits, 16).ok())?
+}

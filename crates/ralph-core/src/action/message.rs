@@ -1,0 +1,79 @@
+//! Commit messages: the model writes them, the runner signs them.
+
+use super::limits::MAX_MESSAGE_BYTES;
+use super::text::cut;
+
+/// The trailers that only the runner writes; it finds its own commits again by them.
+const RUNNER_TRAILERS: [&str; 2] = ["ralph-action", "ralph-run"];
+
+/// What a commit says when the model said nothing.
+const FALLBACK: &str = "Work in progress";
+
+/// Returns the message as it may be committed: without control characters, without lines that
+/// imitate the runner's trailers, without blank space around it, and never empty.
+pub fn clean_message(text: &str) -> String {
+    let printable: String = text
+        .chars()
+        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+        .collect();
+    let lines: Vec<&str> = printable
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !is_runner_trailer(line))
+        .collect();
+    let joined = lines.join("\n");
+    let message = cut(joined.trim_matches('\n'), MAX_MESSAGE_BYTES).trim_end();
+    if message.is_empty() {
+        FALLBACK.to_owned()
+    } else {
+        message.to_owned()
+    }
+}
+
+fn is_runner_trailer(line: &str) -> bool {
+    // git allows blanks between a trailer's name and its colon.
+    let Some((name, _)) = line.split_once(':') else {
+        return false;
+    };
+    RUNNER_TRAILERS
+        .iter()
+        .any(|trailer| name.trim().eq_ignore_ascii_case(trailer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_cleaned() {
+        for (text, message) in [
+            ("Fix health endpoint", "Fix health endpoint"),
+            ("Title\n\n\tbody  \n\n\n", "Title\n\n\tbody"),
+            ("\n\n  Title\r\nbody\r\n", "  Title\nbody"),
+            ("a\0b\u{1b}[31mc\u{7}\u{9b}", "ab[31mc"),
+            ("Fix\n\nRalph-Action: r/1/0", "Fix"),
+            ("Fix\n  ralph-RUN : x\nmore", "Fix\nmore"),
+            ("Fix\nRalph\0-Action: x", "Fix"),
+            ("Fix\rRalph-Run: x", "FixRalph-Run: x"),
+            ("Ralph-Action: x\nRALPH-RUN:", "Work in progress"),
+            ("Say why Ralph-Run: is set", "Say why Ralph-Run: is set"),
+            ("Ralph-Action is a trailer", "Ralph-Action is a trailer"),
+            ("Co-authored-by: A <a@b>", "Co-authored-by: A <a@b>"),
+            ("", "Work in progress"),
+            (" \n\t\n \0", "Work in progress"),
+        ] {
+            assert_eq!(clean_message(text), message, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        let long = "é".repeat(MAX_MESSAGE_BYTES);
+        assert_eq!(clean_message(&long), "é".repeat(MAX_MESSAGE_BYTES / 2));
+        let blank_at_the_cut = format!("{} b", "a".repeat(MAX_MESSAGE_BYTES - 1));
+        assert_eq!(
+            clean_message(&blank_at_the_cut),
+            "a".repeat(MAX_MESSAGE_BYTES - 1)
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! Which paths are not the model's to change. A refusal is a result that the model reads in its next
+//! prompt; the rest of the reply is still valid.
+//!
+//! The rules hold for every spelling that some file system takes for the same name, because the
+//! sandbox may run on one that ignores case, trailing dots or invisible characters.
+
+use crate::path::WorkspacePath;
+use crate::ports::WriteMode;
+
+const GUARDRAILS: &str = ".ralph/guardrails.md";
+const PROGRESS: &str = ".ralph/progress.md";
+const STATE_DIRECTORY: &str = ".ralph";
+const CONTRACT: &str = "ralph_task.md";
+
+/// Returns why a file must not be written that way, if so.
+pub fn refuse_write(path: &WorkspacePath, mode: WriteMode) -> Option<String> {
+    match (path.as_str(), mode) {
+        (PROGRESS, _) | (GUARDRAILS, WriteMode::Append) => None,
+        (GUARDRAILS, WriteMode::Replace) => Some(append_only()),
+        _ => refuse_change(path),
+    }
+}
+
+/// Returns why a file must not be patched, if so.
+pub fn refuse_patch(path: &WorkspacePath) -> Option<String> {
+    match path.as_str() {
+        PROGRESS => None,
+        GUARDRAILS => Some(append_only()),
+        _ => refuse_change(path),
+    }
+}
+
+/// Returns why a path must not be named in a commit, if so.
+pub fn refuse_commit(path: &WorkspacePath) -> Option<String> {
+    let text = path.as_str();
+    if text.starts_with([':', '-']) {
+        return Some(format!(
+            "`{text}` reads like an option or a pattern; name files and directories"
+        ));
+    }
+    refuse_change(path)
+}
+
+/// Tells whether a path belongs to the automation of the source host, which runs with secrets.
+pub fn is_workflow(path: &WorkspacePath) -> bool {
+    let parts: Vec<String> = path.parts().map(fold).collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    matches!(
+        parts[..],
+        [".github", "workflows" | "actions", ..] | ["action.yml" | "action.yaml"]
+    )
+}
+
+fn append_only() -> String {
+    format!("`{GUARDRAILS}` is append-only; use a write with \"append\": true")
+}
+
+/// Refuses what is nobody's but git's, a person's or the runner's.
+fn refuse_change(path: &WorkspacePath) -> Option<String> {
+    if path.parts().any(is_git_directory) {
+        return Some(format!(
+            "`{path}` is inside git's own directory; use commit actions"
+        ));
+    }
+    let mut parts = path.parts();
+    let first = parts.next().map(fold)?;
+    if first == CONTRACT && parts.next().is_none() {
+        return Some(
+            "the contract is pinned: ticks come from verified claims, changes only from a person"
+                .into(),
+        );
+    }
+    (first == STATE_DIRECTORY).then(|| {
+        format!(
+            "`{path}` belongs to the runner; only `{PROGRESS}` and, by appending, `{GUARDRAILS}` are yours to write"
+        )
+    })
+}
+
+fn is_git_directory(part: &str) -> bool {
+    let name = fold(part);
+    // `git~1` is the short name of `.git` on file systems that make such names.
+    let is_short = name
+        .strip_prefix("git~")
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()));
+    name == ".git" || is_short
+}
+
+/// Returns what file systems may make of a name: case, characters without a shape, a stream's name
+/// after a colon, and dots and blanks at the end do not count.
+fn fold(part: &str) -> String {
+    let visible: String = part.chars().filter(|c| !is_ignorable(*c)).collect();
+    let name = visible.split(':').next().unwrap_or_default();
+    name.trim_end_matches(['.', ' ']).to_lowercase()
+}
+
+fn is_ignorable(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+    )
+}
