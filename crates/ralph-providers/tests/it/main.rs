@@ -1,0 +1,3 @@
+//! The tests of the providers, in one binary.
+
+mod sandbox_local;
