@@ -25,7 +25,9 @@ const REAP_INTERVAL: Duration = Duration::from_secs(5);
 /// What a command gets and may use up.
 #[derive(Debug)]
 pub(super) struct Bounds {
-    pub(super) stdin: Vec<u8>,
+    /// When it began to be started.
+    pub(super) started: Instant,
+    pub(super) input: Vec<u8>,
     pub(super) timeout: Duration,
     pub(super) output_limit: u64,
 }
@@ -36,16 +38,15 @@ pub(super) async fn attend(
     bounds: Bounds,
     sink: &mut dyn OutputSink,
 ) -> io::Result<ExecOutcome> {
-    let started = Instant::now();
     let mut attendance = Attendance {
-        input: Input::new(tree.take_stdin(), bounds.stdin),
+        input: Input::new(tree.take_stdin(), bounds.input),
         stdout: Output::new(tree.take_stdout()),
         stderr: Output::new(tree.take_stderr()),
         tree,
         meter: Meter::new(sink, bounds.output_limit),
         phase: Phase::Running,
         deadline: Box::pin(sleep(bounds.timeout)),
-        reaping: interval_at(started + REAP_INTERVAL, REAP_INTERVAL),
+        reaping: interval_at(Instant::now() + REAP_INTERVAL, REAP_INTERVAL),
         status: None,
         cut: None,
     };
@@ -58,7 +59,7 @@ pub(super) async fn attend(
     attendance.tree.end().await;
     Ok(ExecOutcome {
         ended: ended(attendance.cut, attendance.status),
-        duration: started.elapsed(),
+        duration: bounds.started.elapsed(),
         stdout_bytes: attendance.meter.stdout,
         stderr_bytes: attendance.meter.stderr,
     })

@@ -12,7 +12,7 @@
 //! - `provider` makes, finds and lists sandboxes; `record` is the file beside each.
 //! - `sandbox` is the live handle; `files` reads and writes, `erase` removes whole directories,
 //!   `refusal` says which error a refused path is.
-//! - `exec` runs one command; `pipes` feeds it and takes its output; `tree` owns its processes.
+//! - `exec` runs one command; `invocation` is its command line; `pipes` feeds it and takes its output; `tree` owns its processes.
 //! - `mark` is the number that every process of a command carries, `procfs` reads it back, `sweep`
 //!   finds and ends the processes that carry it, `live` knows the commands that run right now.
 
@@ -20,6 +20,7 @@ mod environment;
 mod erase;
 mod exec;
 mod files;
+mod invocation;
 mod live;
 mod mark;
 mod pipes;

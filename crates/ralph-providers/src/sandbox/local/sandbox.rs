@@ -11,14 +11,16 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
-    Entry, Exec, ExecOutcome, OutputSink, Program, Sandbox, SandboxError, SandboxId, WriteMode,
+    Entry, Exec, ExecOutcome, OutputSink, Sandbox, SandboxError, SandboxId, WriteMode,
 };
 use tokio::process::Command;
+use tokio::time::Instant;
 
 use super::environment::{self, HOME, TMP};
 use super::erase::erase;
 use super::exec::{Bounds, attend};
 use super::files;
+use super::invocation::Invocation;
 use super::mark::{Mark, Name};
 use super::record::Record;
 use super::refusal::Attempt;
@@ -63,59 +65,50 @@ impl LocalSandbox {
         }
     }
 
-    /// Starts a command, with its output and its input at pipes.
-    fn start(&self, exec: &Exec) -> Result<Tree, SandboxError> {
-        let entering = self.attempt("enter", &exec.cwd);
-        let cwd = self
+    /// Starts a command, with its output at pipes.
+    fn start(
+        &self,
+        invocation: &Invocation,
+        cwd: &SandboxPath,
+        env: &BTreeMap<String, String>,
+    ) -> Result<Tree, SandboxError> {
+        let entering = self.attempt("enter", cwd);
+        let directory = self
             .dir
-            .open_dir(exec.cwd.as_str())
+            .open_dir(cwd.as_str())
             .map_err(|source| entering.refused(source))?;
         // A command may remove them like anything else; the next one has them again.
         for name in [HOME, TMP] {
             self.dir.create_dir(name).ok();
         }
-        let argv = argv(&exec.program);
         let spawn = |source| SandboxError::Spawn {
-            program: argv.first().cloned().unwrap_or_default(),
+            program: invocation.argv.first().cloned().unwrap_or_default(),
             source,
         };
-        let [program, arguments @ ..] = argv.as_slice() else {
-            return Err(spawn(io::Error::new(
-                ErrorKind::InvalidInput,
-                "no program is named",
-            )));
+        let [program, arguments @ ..] = invocation.argv.as_slice() else {
+            let nothing = io::Error::new(ErrorKind::InvalidInput, "no program is named");
+            return Err(spawn(nothing));
         };
         let mark = Mark::next(self.name);
-        let directory = self.root.join(&self.id.0);
+        let root = self.root.join(&self.id.0);
         let mut command = Command::new(program);
         command
             .args(arguments)
             .env_clear()
             .envs(environment::of_command(
                 &self.search_path,
-                &directory,
+                &root,
                 (self.name, mark),
-                [&self.env, &exec.env],
+                [&self.env, env],
             ))
-            .current_dir(path_of(&cwd, &directory.join(exec.cwd.as_str())))
-            .stdin(if exec.stdin.is_empty() {
-                Stdio::null()
-            } else {
-                Stdio::piped()
-            })
+            .current_dir(path_of(&directory, &root.join(cwd.as_str())))
+            .stdin(invocation.stdin())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        Tree::spawn(command, mark).map_err(|source| match cwd.symlink_metadata(".") {
+        Tree::spawn(command, mark).map_err(|source| match directory.symlink_metadata(".") {
             Ok(_) => spawn(source),
-            Err(unreachable) => entering.refused(unreachable),
+            Err(sealed) => entering.refused(sealed),
         })
-    }
-}
-
-fn argv(program: &Program) -> Vec<String> {
-    match program {
-        Program::Shell(line) => vec!["sh".into(), "-c".into(), line.clone()],
-        Program::Argv(argv) => argv.clone(),
     }
 }
 
@@ -141,9 +134,12 @@ impl Sandbox for LocalSandbox {
         exec: Exec,
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError> {
-        let tree = self.start(&exec)?;
+        let started = Instant::now();
+        let invocation = Invocation::new(exec.program, exec.stdin);
+        let tree = self.start(&invocation, &exec.cwd, &exec.env)?;
         let bounds = Bounds {
-            stdin: exec.stdin,
+            started,
+            input: invocation.input,
             timeout: exec.timeout,
             output_limit: exec.output_limit,
         };
