@@ -1,7 +1,11 @@
-//! The outside of a run, one folder per port: models and source hosts.
+//! The outside: where commands run, where changes go, who answers.
 //!
-//! - [`model`] answers prompts without a network, from a script or from an earlier run.
+//! Each provider implements one port of `ralph-core` and knows no other provider. The map:
+//!
+//! - [`sandbox`] runs commands and keeps files.
 //! - [`scm`] is where branches are pushed and pull requests live.
+//! - [`model`] answers prompts without a network, from a script or from an earlier run.
 
 pub mod model;
+pub mod sandbox;
 pub mod scm;

@@ -1,0 +1,129 @@
+//! What `/proc` tells about processes. A process that ends meanwhile is simply not there.
+
+use std::fs;
+use std::io::Read as _;
+
+use rustix::process::Pid;
+
+use super::mark::Mark;
+
+/// How much of a process's environment is looked at.
+const ENVIRONMENT_BYTES: u64 = 1 << 20;
+
+/// One process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: Pid,
+    /// None for the first process, and for one whose parent is in another namespace.
+    pub(super) parent: Option<Pid>,
+    pub(super) group: Option<Pid>,
+    /// It has ended and waits to be reaped.
+    pub(super) ended: bool,
+}
+
+/// Returns the processes of the machine.
+pub(super) fn processes() -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| {
+            let name = entry.ok()?.file_name();
+            let name = name.to_str()?;
+            name.bytes().all(|b| b.is_ascii_digit()).then_some(())?;
+            parse_stat(&fs::read(format!("/proc/{name}/stat")).ok()?)
+        })
+        .collect()
+}
+
+/// Reads a line of the form `pid (command) state parent group …`; the command may be any bytes.
+fn parse_stat(line: &[u8]) -> Option<Process> {
+    let open = line.iter().position(|b| *b == b'(')?;
+    let close = line.iter().rposition(|b| *b == b')')?;
+    let pid = std::str::from_utf8(&line[..open]).ok()?;
+    let rest = std::str::from_utf8(line.get(close + 1..)?).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = fields.next()?;
+    let mut number = || fields.next()?.parse::<i32>().ok();
+    let (parent, group) = (number()?, number()?);
+    Some(Process {
+        pid: Pid::from_raw(pid.trim().parse().ok()?)?,
+        parent: Pid::from_raw(parent),
+        group: Pid::from_raw(group),
+        ended: matches!(state, "Z" | "X"),
+    })
+}
+
+/// Returns the mark of a process; none if it is not limited in its file locks, or gone.
+pub(super) fn mark(pid: Pid) -> Option<Mark> {
+    let limits = fs::read_to_string(format!("/proc/{}/limits", pid.as_raw_pid())).ok()?;
+    parse_limits(&limits)
+}
+
+fn parse_limits(limits: &str) -> Option<Mark> {
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max file locks"))?;
+    // The second one is the hard limit, which an ordinary user can only lower.
+    let hard = line.split_ascii_whitespace().nth(1)?;
+    hard.parse().ok().map(Mark::from_limit)
+}
+
+/// Tells whether a process was started with this `NAME=value`.
+pub(super) fn has_variable(pid: Pid, variable: &str) -> bool {
+    let mut environment = Vec::new();
+    fs::File::open(format!("/proc/{}/environ", pid.as_raw_pid()))
+        .and_then(|file| file.take(ENVIRONMENT_BYTES).read_to_end(&mut environment))
+        .is_ok_and(|_| {
+            environment
+                .split(|b| *b == 0)
+                .any(|entry| entry == variable.as_bytes())
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_may_look_like_fields() {
+        let line = b"42 (a) Z 1 (b)\xff) S 7 41 40 0 -1 4194560 1 0";
+        assert_eq!(
+            parse_stat(line),
+            Some(Process {
+                pid: Pid::from_raw(42).unwrap(),
+                parent: Pid::from_raw(7),
+                group: Pid::from_raw(41),
+                ended: false,
+            })
+        );
+        assert_eq!(parse_stat(b"42 (a"), None);
+    }
+
+    #[test]
+    fn a_mark_is_the_hard_limit() {
+        let table = |soft, hard| {
+            format!(
+                "Limit   Soft Limit  Hard Limit  Units\nMax file locks   {soft}  {hard}  locks\n"
+            )
+        };
+        assert_eq!(parse_limits(&table("1", "77")), Some(Mark::from_limit(77)));
+        assert_eq!(parse_limits(&table("unlimited", "unlimited")), None);
+        assert_eq!(parse_limits(""), None);
+    }
+
+    #[test]
+    fn this_process_is_listed() {
+        let own = rustix::process::getpid();
+        let found = processes().into_iter().find(|p| p.pid == own);
+        assert_eq!(
+            found,
+            Some(Process {
+                pid: own,
+                parent: rustix::process::getppid(),
+                group: Some(rustix::process::getpgrp()),
+                ended: false,
+            })
+        );
+    }
+}

@@ -1,0 +1,201 @@
+//! Makes, finds and lists local sandboxes.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::DirBuilder;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use ralph_core::path::SandboxPath;
+use ralph_core::ports::{
+    Isolation, Problem, Sandbox, SandboxError, SandboxId, SandboxInfo, SandboxProvider, SandboxSpec,
+};
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+
+use super::environment::{HOME, TMP};
+use super::erase::erase;
+use super::mark::Name;
+use super::record::Record;
+use super::sandbox::LocalSandbox;
+use super::sweep::{self, Owner};
+use super::tree;
+
+/// Sandboxes that are directories, with commands that are processes of the user.
+///
+/// The process that makes one becomes the parent of every orphan among its descendants, because
+/// that is how the children of a command are found that left their parent.
+#[derive(Debug)]
+pub struct LocalProvider {
+    root: PathBuf,
+    search_path: OsString,
+    adoption: Result<(), Errno>,
+}
+
+impl LocalProvider {
+    /// Makes a provider that keeps its sandboxes in the directory `root`, which need not exist yet.
+    /// Commands find programs by `search_path`, as `PATH` of the caller has it.
+    pub fn new(root: impl Into<PathBuf>, search_path: impl Into<OsString>) -> Self {
+        let root = root.into();
+        Self {
+            root: std::path::absolute(&root).unwrap_or(root),
+            search_path: search_path.into(),
+            adoption: sweep::adopt_orphans(),
+        }
+    }
+
+    /// Makes a sandbox, or leaves nothing behind.
+    fn make(&self, spec: &SandboxSpec) -> io::Result<(Name, Dir)> {
+        private_directory().recursive(true).create(&self.root)?;
+        let name = Name::random();
+        // First of all, because it fails if the name is taken.
+        private_directory().create(self.root.join(&name.id().0))?;
+        match self.furnish(name, spec) {
+            Ok(dir) => Ok((name, dir)),
+            Err(error) => {
+                let root = self.open_root()?;
+                erase(&root, name.id().0.as_ref())?;
+                Record::remove(&self.root, name)?;
+                Err(error)
+            }
+        }
+    }
+
+    fn furnish(&self, name: Name, spec: &SandboxSpec) -> io::Result<Dir> {
+        Record::of(spec).store(&self.root, name)?;
+        let dir = self.open_root()?.open_dir(&name.id().0)?;
+        make_directories(&dir)?;
+        Ok(dir)
+    }
+
+    /// Opens a sandbox's directory; if only its record is left, that is removed.
+    fn open(&self, name: Name) -> io::Result<Option<(Dir, Record)>> {
+        let opened = self
+            .open_root()
+            .and_then(|root| root.open_dir(&name.id().0));
+        let dir = match opened {
+            Ok(dir) => dir,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Record::remove(&self.root, name)?;
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        make_directories(&dir)?;
+        let record = Record::load(&self.root, name)?;
+        Ok(Some((dir, record)))
+    }
+
+    fn open_root(&self) -> io::Result<Dir> {
+        Dir::open_ambient_dir(&self.root, ambient_authority())
+    }
+
+    fn handle(&self, name: Name, dir: Dir, record: Record) -> LocalSandbox {
+        LocalSandbox::new(name, &self.root, dir, record.env, self.search_path.clone())
+    }
+
+    fn failed(&self, doing: &str, source: io::Error) -> SandboxError {
+        SandboxError::Io {
+            doing: format!("{doing} in `{}`", self.root.display()),
+            source,
+        }
+    }
+}
+
+#[async_trait]
+impl SandboxProvider for LocalProvider {
+    fn name(&self) -> &'static str {
+        "local"
+    }
+
+    fn isolation(&self) -> Isolation {
+        Isolation::None
+    }
+
+    async fn preflight(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if let Some(place) = unwritable(&self.root) {
+            problems.push(Problem {
+                what: format!("cannot write in `{}`", place.display()),
+                fix: format!("make it writable for the user that runs ralph, or choose another state directory than the one of `{}`", self.root.display()),
+            });
+        }
+        if !has_program(&self.search_path, "sh") {
+            problems.push(Problem {
+                what: "no directory of `PATH` has a program `sh`".into(),
+                fix: "add the directory of `sh`, usually `/bin`, to `PATH`".into(),
+            });
+        }
+        if let Err(error) = self.adoption {
+            problems.push(Problem {
+                what: format!("the system does not let ralph adopt orphaned processes: {error}"),
+                fix: "run ralph where `prctl(PR_SET_CHILD_SUBREAPER)` is allowed".into(),
+            });
+        }
+        problems
+    }
+
+    async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, SandboxError> {
+        let (name, dir) = self
+            .make(spec)
+            .map_err(|source| self.failed("make a sandbox", source))?;
+        Ok(Box::new(self.handle(name, dir, Record::of(spec))))
+    }
+
+    async fn attach(&self, id: &SandboxId) -> Result<Option<Box<dyn Sandbox>>, SandboxError> {
+        let Some(name) = Name::parse(&id.0) else {
+            return Ok(None);
+        };
+        tree::kill(Owner::Sandbox(name)).await;
+        let opened = self
+            .open(name)
+            .map_err(|source| self.failed(&format!("open sandbox `{id}`"), source))?;
+        Ok(opened
+            .map(|(dir, record)| -> Box<dyn Sandbox> { Box::new(self.handle(name, dir, record)) }))
+    }
+
+    async fn list(&self) -> Result<Vec<SandboxInfo>, SandboxError> {
+        let failed = |source| self.failed("list the sandboxes", source);
+        let mut infos = Vec::new();
+        for name in Record::names(&self.root).map_err(failed)? {
+            let record = Record::load(&self.root, name).map_err(failed)?;
+            infos.push(SandboxInfo {
+                id: name.id(),
+                labels: record.labels,
+            });
+        }
+        Ok(infos)
+    }
+}
+
+fn private_directory() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700);
+    builder
+}
+
+fn make_directories(dir: &Dir) -> io::Result<()> {
+    for name in [SandboxPath::REPO, SandboxPath::SCRATCH, HOME, TMP] {
+        match dir.create_dir(name) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            result => result?,
+        }
+    }
+    Ok(())
+}
+
+/// Returns the directory that keeps `root` from being made or written.
+fn unwritable(root: &Path) -> Option<&Path> {
+    let place = root.ancestors().find(|place| place.exists())?;
+    let usable = place.is_dir() && access(place, Access::WRITE_OK | Access::EXEC_OK).is_ok();
+    (!usable).then_some(place)
+}
+
+fn has_program(search_path: &OsStr, program: &str) -> bool {
+    std::env::split_paths(search_path)
+        .map(|directory| directory.join(program))
+        .any(|file| file.is_file() && access(&file, Access::EXEC_OK).is_ok())
+}

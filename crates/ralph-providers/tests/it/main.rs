@@ -1,0 +1,4 @@
+//! The tests of the providers, in one binary.
+
+#[cfg(test)]
+mod sandbox_local;

@@ -1,0 +1,14 @@
+//! The promises that all sandboxes keep.
+
+use ralph_core::ports::SandboxProvider as _;
+use ralph_test::sandbox_contract;
+
+use super::place::Place;
+
+#[tokio::test]
+async fn it_keeps_the_contract() {
+    let place = Place::new();
+    assert_eq!(place.provider.preflight().await, []);
+    sandbox_contract(&place.provider).await;
+    assert_eq!(place.provider.list().await.unwrap(), []);
+}

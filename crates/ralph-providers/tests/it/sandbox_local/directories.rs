@@ -1,0 +1,180 @@
+//! What is on disk.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use ralph_core::path::SandboxPath;
+use ralph_core::ports::{
+    Exec, Labels, SandboxError, SandboxId, SandboxInfo, SandboxProvider as _, SandboxSpec,
+    WriteMode,
+};
+
+use super::place::{AMPLE, Place, provider_at, repo, sh};
+
+#[tokio::test]
+async fn a_sandbox_is_private_and_its_record_is_beside_it() {
+    let place = Place::new();
+    let spec = SandboxSpec {
+        labels: Labels::from([("run".into(), "r1".into())]),
+        env: [("A".into(), "1".into())].into(),
+    };
+    let sandbox = place.provider.create(&spec).await.unwrap();
+    let directory = place.root().join(&sandbox.id().0);
+    let mode = fs::metadata(&directory).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    let record = fs::read_to_string(place.root().join(format!("{}.json", sandbox.id())));
+    assert_eq!(
+        record.unwrap(),
+        r#"{"labels":{"run":"r1"},"env":{"A":"1"}}"#
+    );
+    let mut names: Vec<_> = fs::read_dir(&directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["home", "repo", "scratch", "tmp"]);
+}
+
+#[tokio::test]
+async fn what_a_crash_left_is_listed_and_removed() {
+    let place = Place::new();
+    let (no_record, no_directory) = ("local-00000000000a", "local-00000000000b");
+    fs::create_dir_all(place.root().join(no_record)).unwrap();
+    fs::write(place.root().join(format!("{no_directory}.json")), "{").unwrap();
+    fs::write(place.root().join("other.json"), "{}").unwrap();
+    let info = |id: &str| SandboxInfo {
+        id: SandboxId(id.into()),
+        labels: Labels::new(),
+    };
+    assert_eq!(
+        place.provider.list().await.unwrap(),
+        [info(no_record), info(no_directory)]
+    );
+    let found = place.provider.attach(&SandboxId(no_record.into())).await;
+    found.unwrap().unwrap().remove().await.unwrap();
+    let found = place.provider.attach(&SandboxId(no_directory.into())).await;
+    assert!(found.unwrap().is_none());
+    assert_eq!(place.provider.list().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn any_tree_can_be_removed() {
+    let place = Place::new();
+    let sandbox = place.sandbox().await;
+    let repo = place.root().join(&sandbox.id().0).join("repo");
+    let mut deep = Dir::open_ambient_dir(repo, ambient_authority()).unwrap();
+    for _ in 0..5000 {
+        deep.create_dir("deep").unwrap();
+        deep = deep.open_dir("deep").unwrap();
+    }
+    let line = "mkdir -p a/b/c .erase-0/x
+        touch a/b/c/file .erase-1; ln -s / a/b/root; mkfifo a/b/pipe
+        umask 777; mkdir sealed; touch sealed-file
+        chmod 000 a/b/c; chmod 100 a/b; chmod 500 a; chmod 000 .";
+    sh(&*sandbox, line).await;
+    sandbox.remove().await.unwrap();
+    assert_eq!(fs::read_dir(place.root()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn what_a_command_does_to_itself_ends_with_it() {
+    let place = Place::new();
+    let sandbox = place.sandbox().await;
+    sh(
+        &*sandbox,
+        "umask 777; ulimit -f 0; ulimit -n 10; rm -rf \"$HOME\" \"$TMPDIR\"; true",
+    )
+    .await;
+    let written = sandbox
+        .write(&repo("file"), &vec![b'x'; 100_000], WriteMode::Replace)
+        .await;
+    written.unwrap();
+    let line = "cp file copy; wc -c < copy; ls -l file | cut -c 1-10; mktemp >/dev/null && cd && echo home";
+    assert_eq!(sh(&*sandbox, line).await, "100000\n-rw-r--r--\nhome\n");
+}
+
+#[tokio::test]
+async fn a_sealed_repository_is_named() {
+    let place = Place::new();
+    let sandbox = place.sandbox().await;
+    sh(&*sandbox, "touch file; chmod 000 .").await;
+    if rustix::process::geteuid().is_root() {
+        // Nothing is sealed for this user.
+        assert_eq!(sh(&*sandbox, "ls").await, "file\n");
+        return;
+    }
+    let exec = Exec::shell("true", AMPLE);
+    let entered = sandbox
+        .exec(exec, &mut ralph_test::Collect::default())
+        .await;
+    let refusals = [
+        entered.map(drop),
+        sandbox.read(&repo("file"), 10).await.map(drop),
+        sandbox.write(&repo("new"), b"x", WriteMode::Replace).await,
+        sandbox.write(&repo("new"), b"x", WriteMode::Append).await,
+        sandbox.list(&SandboxPath::repo()).await.map(drop),
+        sandbox.delete(&repo("file")).await,
+    ];
+    let said = refusals.map(|refusal| refusal.unwrap_err().to_string());
+    assert_eq!(
+        said,
+        [
+            "cannot enter `repo`: Permission denied (os error 13)",
+            "cannot read `repo/file`: Permission denied (os error 13)",
+            "cannot write `repo/new`: Permission denied (os error 13)",
+            "cannot write `repo/new`: Permission denied (os error 13)",
+            "cannot list `repo`: Permission denied (os error 13)",
+            "cannot delete `repo/file`: Permission denied (os error 13)",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn an_exchanged_directory_is_not_followed() {
+    let place = Place::new();
+    let sandbox = place.sandbox().await;
+    sandbox
+        .write(&repo("file"), b"own", WriteMode::Replace)
+        .await
+        .unwrap();
+    let outside = place.outside("elsewhere");
+    fs::create_dir_all(outside.join("repo")).unwrap();
+    fs::write(outside.join("repo/file"), "strange").unwrap();
+    let directory = place.root().join(&sandbox.id().0);
+    fs::rename(&directory, place.outside("aside")).unwrap();
+    symlink(&outside, &directory).unwrap();
+
+    assert_eq!(sandbox.read(&repo("file"), 10).await.unwrap(), b"own");
+    let attached = place.provider.attach(sandbox.id()).await.map(drop);
+    assert!(
+        matches!(attached, Err(SandboxError::Io { .. })),
+        "{attached:?}"
+    );
+    sandbox.remove().await.unwrap();
+    assert_eq!(fs::read(outside.join("repo/file")).unwrap(), b"strange");
+    assert_eq!(place.provider.list().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn what_keeps_it_from_working_is_told_beforehand() {
+    let place = Place::new();
+    let file = place.outside("file");
+    fs::write(&file, "").unwrap();
+    let provider = ralph_providers::sandbox::LocalProvider::new(file.join("below"), "/nowhere");
+    let problems = provider.preflight().await;
+    let what: Vec<&str> = problems.iter().map(|problem| &*problem.what).collect();
+    assert_eq!(
+        what,
+        [
+            format!("cannot write in `{}`", file.display()).as_str(),
+            "no directory of `PATH` has a program `sh`",
+        ]
+    );
+    assert!(provider.create(&SandboxSpec::default()).await.is_err());
+    assert!(!place.root().exists());
+    let not_yet_made = provider_at(place.outside("a/b/c"));
+    assert_eq!(not_yet_made.preflight().await, []);
+    assert!(!place.outside("a").exists());
+}

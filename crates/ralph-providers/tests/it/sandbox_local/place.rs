@@ -1,0 +1,64 @@
+//! A provider in a directory of its own.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ralph_core::path::{SandboxPath, WorkspacePath};
+use ralph_core::ports::{Ended, Exec, ExecOutcome, Sandbox, SandboxProvider as _, SandboxSpec};
+use ralph_providers::sandbox::LocalProvider;
+use ralph_test::Collect;
+use tempfile::TempDir;
+
+/// Long enough for anything that should end by itself.
+pub(super) const AMPLE: Duration = Duration::from_mins(1);
+
+pub(super) struct Place {
+    directory: TempDir,
+    pub(super) provider: LocalProvider,
+}
+
+impl Place {
+    pub(super) fn new() -> Self {
+        let directory = TempDir::new().unwrap();
+        let provider = provider_at(directory.path().join("sandboxes"));
+        Self {
+            directory,
+            provider,
+        }
+    }
+
+    pub(super) fn root(&self) -> PathBuf {
+        self.directory.path().join("sandboxes")
+    }
+
+    /// Returns a file outside of all sandboxes.
+    pub(super) fn outside(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(super) async fn sandbox(&self) -> Box<dyn Sandbox> {
+        self.provider.create(&SandboxSpec::default()).await.unwrap()
+    }
+}
+
+pub(super) fn provider_at(root: PathBuf) -> LocalProvider {
+    LocalProvider::new(root, std::env::var_os("PATH").unwrap())
+}
+
+pub(super) fn repo(path: &str) -> SandboxPath {
+    SandboxPath::in_repo(&WorkspacePath::parse(path).unwrap())
+}
+
+pub(super) async fn run(sandbox: &dyn Sandbox, exec: Exec) -> (ExecOutcome, Collect) {
+    let mut output = Collect::default();
+    let outcome = sandbox.exec(exec, &mut output).await.unwrap();
+    (outcome, output)
+}
+
+/// Runs a shell command that has to succeed.
+pub(super) async fn sh(sandbox: &dyn Sandbox, line: &str) -> String {
+    let (outcome, output) = run(sandbox, Exec::shell(line, AMPLE)).await;
+    let said = output.stderr_text();
+    assert_eq!(outcome.ended, Ended::Exited(0), "`{line}` said: {said}");
+    output.stdout_text()
+}

@@ -1,0 +1,176 @@
+//! Which processes are ended, and which are not.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use ralph_core::ports::{Ended, Exec, SandboxId, SandboxProvider as _};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::alone::alone;
+use super::place::{AMPLE, Place, provider_at, run, sh};
+
+const SHORT: Duration = Duration::from_millis(500);
+
+/// Returns a command line that leaves a process behind with an empty environment, in another
+/// session, in another directory, without a parent and without a pipe. It writes into `beat`.
+fn runaway(beat: &Path) -> String {
+    let beat = beat.display();
+    format!(
+        r#"env -i "$(command -v setsid)" "$(command -v sh)" -c 'cd /; PATH=/usr/bin:/bin; trap "" TERM HUP
+            (while :; do echo . >> {beat}; sleep 0.02; done) </dev/null >/dev/null 2>&1 & echo $! > {beat}.pid' &
+        while ! [ -f {beat} ] || ! [ -s {beat}.pid ]; do sleep 0.01; done"#
+    )
+}
+
+fn beats(beat: &Path) -> u64 {
+    fs::metadata(beat).unwrap().len()
+}
+
+async fn is_still(beat: &Path) -> bool {
+    let before = beats(beat);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    beats(beat) == before
+}
+
+#[tokio::test]
+async fn a_runaway_is_ended_at_the_timeout() {
+    let place = Place::new();
+    let sandbox = place.sandbox().await;
+    let beat = place.outside("beat");
+    let line = format!("{}; sleep 60", runaway(&beat));
+    let (outcome, _) = run(&*sandbox, Exec::shell(line, SHORT)).await;
+    assert_eq!(outcome.ended, Ended::TimedOut);
+    assert!(is_still(&beat).await);
+}
+
+#[tokio::test]
+async fn a_runaway_belongs_to_its_own_command() {
+    let place = Place::new();
+    let (one, other) = (place.sandbox().await, place.sandbox().await);
+    let (one_beat, other_beat) = (place.outside("one"), place.outside("other"));
+    let long = format!(
+        "{}; while ! [ -f stop ]; do sleep 0.05; done",
+        runaway(&one_beat)
+    );
+    let short = async {
+        while !one_beat.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        sh(&*other, &runaway(&other_beat)).await;
+        let seen = (is_still(&other_beat).await, is_still(&one_beat).await);
+        sh(&*other, &format!("touch ../../{}/repo/stop", one.id())).await;
+        seen
+    };
+    let (_, seen) = tokio::join!(sh(&*one, &long), short);
+    assert_eq!(seen, (true, false), "(ended, still runs)");
+    assert!(is_still(&one_beat).await);
+}
+
+#[tokio::test]
+async fn a_daemon_of_this_process_itself_is_left_alone() {
+    let place = Place::new();
+    let sandbox = place.sandbox().await;
+    let beat = place.outside("beat");
+    let host = Command::new("sh")
+        .args(["-c", &runaway(&beat)])
+        .status()
+        .unwrap();
+    assert!(host.success());
+    sh(&*sandbox, "(setsid sleep 60 &); true").await;
+    assert!(!is_still(&beat).await);
+    let pid = fs::read_to_string(place.outside("beat.pid")).unwrap();
+    let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+}
+
+#[tokio::test]
+async fn a_crowd_that_restarts_itself_is_ended() {
+    let place = Place::new();
+    let sandbox = place.sandbox().await;
+    let beat = place.outside("beat");
+    let line = format!(
+        r#"again='trap "" TERM; while :; do setsid sh -c "echo . >> {beat}; sleep 0.05"; done'
+        i=0; while [ $i -lt 40 ]; do setsid sh -c "$again" & i=$((i+1)); done; wait"#,
+        beat = beat.display()
+    );
+    let started = Instant::now();
+    let (outcome, _) = run(&*sandbox, Exec::shell(line, SHORT)).await;
+    assert_eq!(outcome.ended, Ended::TimedOut);
+    assert!(started.elapsed() < Duration::from_secs(12));
+    assert!(is_still(&beat).await);
+}
+
+/// Where the process that is killed keeps its sandboxes.
+const LEFT_BEHIND: &str = "RALPH_TEST_LEFT_BEHIND";
+
+#[tokio::test]
+async fn what_a_killed_ralph_left_is_ended() {
+    let test = "sandbox_local::processes::what_a_killed_ralph_left_is_ended";
+    if let Some(directory) = std::env::var_os(LEFT_BEHIND) {
+        let directory = Path::new(&directory);
+        let sandbox = provider_at(directory.join("sandboxes"))
+            .create(&ralph_core::ports::SandboxSpec::default())
+            .await
+            .unwrap();
+        let line = format!(
+            "{}; kill -9 $PPID; sleep 60",
+            runaway(&directory.join("beat"))
+        );
+        sh(&*sandbox, &line).await;
+        unreachable!("the command kills this process");
+    }
+    let place = Place::new();
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args([test, "--exact"])
+        .env(LEFT_BEHIND, place.outside(""))
+        .output()
+        .unwrap()
+        .status;
+    assert!(!status.success());
+    let beat = place.outside("beat");
+    assert!(!is_still(&beat).await);
+    let ids: Vec<SandboxId> = place
+        .provider
+        .list()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|info| info.id)
+        .collect();
+    assert_eq!(ids.len(), 1);
+    let sandbox = place.provider.attach(&ids[0]).await.unwrap().unwrap();
+    assert!(is_still(&beat).await);
+    assert_eq!(sh(&*sandbox, "echo usable").await, "usable\n");
+}
+
+#[tokio::test]
+async fn removing_ends_what_runs() {
+    let place = Place::new();
+    let sandbox = place.sandbox().await;
+    let beat = place.outside("beat");
+    let line = format!("{}; sleep 60", runaway(&beat));
+    let removing = async {
+        while !beat.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        sandbox.remove().await.unwrap();
+    };
+    let ((outcome, _), ()) = tokio::join!(run(&*sandbox, Exec::shell(line, AMPLE)), removing);
+    assert_eq!(outcome.ended, Ended::Signalled(9));
+    assert!(is_still(&beat).await);
+    assert!(!place.root().join(&sandbox.id().0).exists());
+}
+
+#[tokio::test]
+async fn orphans_are_reaped_while_a_command_runs() {
+    if !alone("sandbox_local::processes::orphans_are_reaped_while_a_command_runs") {
+        return;
+    }
+    let place = Place::new();
+    let sandbox = place.sandbox().await;
+    let line = "i=0; while [ $i -lt 50 ]; do (sh -c true &); i=$((i+1)); done; sleep 6
+        ps -o stat= --ppid $PPID | grep -c Z; true";
+    assert_eq!(sh(&*sandbox, line).await, "0\n");
+}

@@ -1,0 +1,37 @@
+//! What a command finds in its environment.
+
+use super::ground::{Ground, shell};
+
+/// Values shorter than this are the same by chance, such as `1` or `dumb`.
+const TELLING_BYTES: usize = 8;
+
+pub(super) async fn nothing_of_the_caller_is_seen(ground: &Ground<'_>) {
+    let seen = ground.sh("env").await;
+    let seen: Vec<&str> = seen.lines().collect();
+    let mut told = 0;
+    for (name, value) in std::env::vars_os() {
+        let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else {
+            continue;
+        };
+        if name == "PATH" || value.len() < TELLING_BYTES || value.contains('\n') {
+            continue;
+        }
+        told += 1;
+        let variable = format!("{name}={value}");
+        assert!(!seen.contains(&variable.as_str()), "`{name}` is seen");
+    }
+    assert!(told > 0, "this process has no variable to look for");
+}
+
+pub(super) async fn variables_are_layered(ground: &Ground<'_>) {
+    let exec = shell(r#"echo "$LAYER_A $LAYER_B $LAYER_C""#)
+        .with_env("LAYER_B", "command")
+        .with_env("LAYER_C", "a  'b' $x");
+    let (_, output) = ground.exec(exec).await;
+    assert_eq!(output.stdout_text(), "sandbox command a  'b' $x\n");
+}
+
+pub(super) async fn home_and_tmp_are_usable(ground: &Ground<'_>) {
+    let line = r#"echo kept > "$HOME/file"; cat "$HOME/file"; f=$(mktemp); echo temporary > "$f"; cat "$f""#;
+    assert_eq!(ground.sh(line).await, "kept\ntemporary\n");
+}

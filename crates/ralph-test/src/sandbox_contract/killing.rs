@@ -1,0 +1,127 @@
+//! What ends, and when.
+
+use std::time::Duration;
+
+use ralph_core::ports::{Ended, Exec};
+
+use super::ground::{AMPLE, Ground, shell, shell_for};
+use crate::Collect;
+
+/// A timeout that is long enough to start something.
+const SHORT: Duration = Duration::from_millis(400);
+/// How long ending a command may take that does not want to end.
+const STUBBORN: Duration = Duration::from_secs(12);
+/// How long a command may be held up by what it left behind.
+const HELD_UP: Duration = Duration::from_secs(2);
+
+pub(super) async fn a_timeout_keeps_what_was_printed(ground: &Ground<'_>) {
+    let exec = shell_for("echo early; echo error >&2; sleep 60; echo late", SHORT);
+    let (outcome, output) = ground.exec(exec).await;
+    assert_eq!(outcome.ended, Ended::TimedOut);
+    assert_eq!(outcome.ended.exit_code(), 124);
+    assert_eq!(
+        output.stdout_text() + &output.stderr_text(),
+        "early\nerror\n"
+    );
+    assert!(
+        outcome.duration >= SHORT && outcome.duration < SHORT + STUBBORN,
+        "it took {:?}",
+        outcome.duration
+    );
+}
+
+pub(super) async fn a_timeout_ends_what_ignores_it(ground: &Ground<'_>) {
+    let (outcome, _) = ground
+        .exec(shell_for("trap '' TERM; eval \"$BEAT\"", SHORT))
+        .await;
+    assert_eq!(outcome.ended, Ended::TimedOut);
+    assert!(
+        outcome.duration < SHORT + STUBBORN,
+        "it took {:?}",
+        outcome.duration
+    );
+    ground.assert_still().await;
+}
+
+pub(super) async fn a_timeout_ends_other_sessions(ground: &Ground<'_>) {
+    let line = r#"(detached sh -c "trap '' TERM; $BEAT" >/dev/null 2>&1 &)
+        (detached sh -c "trap '' TERM; (eval \"\$1\" &); sleep 60" - "$BEAT" &)
+        sleep 60"#;
+    let (outcome, _) = ground.exec(shell_for(line, SHORT)).await;
+    assert_eq!(outcome.ended, Ended::TimedOut);
+    ground.assert_still().await;
+}
+
+pub(super) async fn an_output_limit_ends_a_flood(ground: &Ground<'_>) {
+    let limit = 100_000;
+    let exec = Exec {
+        output_limit: limit,
+        ..shell(r#"eval "$BEAT" & exec yes"#)
+    };
+    let (outcome, output) = ground.exec(exec).await;
+    assert_eq!(outcome.ended, Ended::OutputLimit);
+    assert!(outcome.stdout_bytes > limit, "{outcome:?}");
+    assert!(
+        output.stdout.len() as u64 <= limit,
+        "more came than allowed"
+    );
+    assert!(output.stdout.len() as u64 >= limit / 2, "too little came");
+
+    let exec = Exec {
+        output_limit: 4,
+        ..shell("printf ab; printf cd >&2")
+    };
+    let (outcome, _) = ground.exec(exec).await;
+    assert_eq!(outcome.ended, Ended::Exited(0));
+}
+
+pub(super) async fn a_background_process_does_not_hold_a_command(ground: &Ground<'_>) {
+    for line in ["(sleep 60 &); echo done", "detached sleep 60 & echo done"] {
+        let (outcome, output) = ground.exec(shell(line)).await;
+        assert_eq!(outcome.ended, Ended::Exited(0));
+        assert_eq!(output.stdout_text(), "done\n");
+        assert!(
+            outcome.duration < HELD_UP,
+            "`{line}` took {:?}",
+            outcome.duration
+        );
+    }
+}
+
+pub(super) async fn nothing_outlives_a_command(ground: &Ground<'_>) {
+    let line = r#"eval "$BEAT" >/dev/null 2>&1 &
+        while ! [ -f beat ]; do sleep 0.01; done"#;
+    ground.sh(line).await;
+    ground.assert_still().await;
+}
+
+pub(super) async fn dropping_ends_everything(ground: &Ground<'_>) {
+    let mut output = Collect::default();
+    let line = r#"detached sh -c "$BEAT" & sleep 60"#;
+    tokio::select! {
+        outcome = ground.sandbox.exec(shell(line), &mut output) => panic!("it ended: {outcome:?}"),
+        () = ground.beating() => {}
+    }
+    ground.assert_still().await;
+}
+
+pub(super) async fn commands_leave_each_other_alone(ground: &Ground<'_>) {
+    let mut output = Collect::default();
+    let long = shell(
+        "(detached sh -c 'touch begun; sleep 1; echo survived > late' >/dev/null 2>&1 &)
+        while ! [ -f late ]; do sleep 0.05; done; cat late",
+    );
+    let short = async {
+        while ground.read("begun").await.is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for _ in 0..5 {
+            ground.sh("(sleep 60 >/dev/null 2>&1 &); true").await;
+        }
+    };
+    let both = async { tokio::join!(ground.sandbox.exec(long, &mut output), short) };
+    let both = tokio::time::timeout(AMPLE, both).await;
+    let (outcome, ()) = both.expect("both end");
+    assert_eq!(outcome.expect("the command runs").ended, Ended::Exited(0));
+    assert_eq!(output.stdout_text(), "survived\n");
+}

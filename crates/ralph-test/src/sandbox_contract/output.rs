@@ -1,0 +1,106 @@
+//! What goes in and comes out.
+
+use std::time::{Duration, Instant};
+
+use ralph_core::ports::{Ended, OutputSink, Stream};
+
+use super::ground::{AMPLE, Ground, shell};
+use crate::Collect;
+
+/// The most that a piece of output may hold, so that nobody has to hold more.
+const LARGEST_PIECE: usize = 1 << 20;
+
+/// Counts without keeping.
+#[derive(Debug, Default)]
+struct Tally {
+    bytes: u64,
+    largest: usize,
+    first: Option<Instant>,
+}
+
+impl OutputSink for Tally {
+    fn chunk(&mut self, _stream: Stream, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.largest = self.largest.max(bytes.len());
+        self.first.get_or_insert_with(Instant::now);
+    }
+}
+
+pub(super) async fn streams_are_separate(ground: &Ground<'_>) {
+    let line = "echo out; echo err >&2; echo more";
+    let (outcome, output) = ground.exec(shell(line)).await;
+    let expected = Collect {
+        stdout: b"out\nmore\n".into(),
+        stderr: b"err\n".into(),
+    };
+    assert_eq!(output, expected);
+    assert_eq!((outcome.stdout_bytes, outcome.stderr_bytes), (9, 4));
+}
+
+pub(super) async fn bytes_are_exact(ground: &Ground<'_>) {
+    let line = r"printf '\377\000\r\033[31m\033]52;c;eA==\007\303'";
+    let (_, output) = ground.exec(shell(line)).await;
+    assert_eq!(output.stdout, b"\xff\0\r\x1b[31m\x1b]52;c;eA==\x07\xc3");
+}
+
+pub(super) async fn output_comes_while_the_command_runs(ground: &Ground<'_>) {
+    let mut tally = Tally::default();
+    let exec = shell("echo first; sleep 1; echo second");
+    let outcome = ground.sandbox.exec(exec, &mut tally).await;
+    assert_eq!(outcome.expect("the command runs").ended, Ended::Exited(0));
+    let ahead = tally.first.expect("something came").elapsed();
+    assert!(
+        ahead > Duration::from_millis(700),
+        "the first line came {ahead:?} before the end"
+    );
+}
+
+pub(super) async fn input_comes_back(ground: &Ground<'_>) {
+    let input: Vec<u8> = (0..=u8::MAX).cycle().take(1 << 20).collect();
+    let (outcome, output) = ground.exec(shell("cat").with_stdin(input.clone())).await;
+    assert_eq!(outcome.ended, Ended::Exited(0));
+    assert_eq!(outcome.stdout_bytes, 1 << 20);
+    assert!(output.stdout == input, "the input came back changed");
+}
+
+pub(super) async fn input_may_be_ignored(ground: &Ground<'_>) {
+    for line in ["true", "exec 0<&-; sleep 0.1", "head -c 1 >/dev/null"] {
+        let exec = shell(line).with_stdin(vec![b'x'; 1 << 20]);
+        let (outcome, output) = ground.exec(exec).await;
+        assert_eq!(outcome.ended, Ended::Exited(0), "{line}");
+        assert_eq!(output, Collect::default(), "{line}");
+    }
+}
+
+pub(super) async fn input_ends(ground: &Ground<'_>) {
+    for (input, expected) in [("", "end\n"), ("text", "textend\n")] {
+        let (_, output) = ground.exec(shell("cat; echo end").with_stdin(input)).await;
+        assert_eq!(output.stdout_text(), expected);
+    }
+}
+
+pub(super) async fn a_flood_is_counted_and_cut_in_pieces(ground: &Ground<'_>) {
+    let size = 100 << 20;
+    let mut tally = Tally::default();
+    let exec = shell(&format!("head -c {size} /dev/zero; echo >&2; exit 3"));
+    let outcome = ground.sandbox.exec(exec, &mut tally).await;
+    let outcome = outcome.expect("the command runs");
+    assert_eq!(outcome.ended, Ended::Exited(3));
+    assert_eq!((outcome.stdout_bytes, outcome.stderr_bytes), (size, 1));
+    assert_eq!(tally.bytes, size + 1);
+    assert!(
+        tally.largest <= LARGEST_PIECE,
+        "a piece of {} bytes came",
+        tally.largest
+    );
+    assert!(outcome.duration < AMPLE);
+}
+
+pub(super) async fn the_last_bytes_are_never_lost(ground: &Ground<'_>) {
+    for _ in 0..20 {
+        let line = "printf out; printf err >&2; kill -9 $$";
+        let (outcome, output) = ground.exec(shell(line)).await;
+        assert_eq!(outcome.ended, Ended::Signalled(9));
+        assert_eq!(output.stdout_text() + &output.stderr_text(), "outerr");
+    }
+}
