@@ -118,10 +118,7 @@ impl AppendLog {
             .mode(0o600)
             .open(&path)
             .map_err(StoreError::when("open", &path))?;
-        let mut hasher = Sha256::new();
-        let length = File::open(&path)
-            .and_then(|mut existing| io::copy(&mut existing, &mut hasher))
-            .map_err(StoreError::when("read", &path))?;
+        let (length, hasher) = hash_file(&path).map_err(StoreError::when("read", &path))?;
         Ok(Self { path, file, length, hasher })
     }
 
@@ -166,6 +163,22 @@ impl AppendLog {
     /// Returns where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+fn hash_file(path: &Path) -> io::Result<(u64, Sha256)> {
+    use std::io::Read as _;
+    let mut file = File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 64 << 10];
+    let mut length = 0;
+    loop {
+        let read = file.read(&mut buffer)?;
+        if read == 0 {
+            return Ok((length, hasher));
+        }
+        hasher.update(&buffer[..read]);
+        length += read as u64;
     }
 }
 

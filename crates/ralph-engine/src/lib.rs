@@ -26,6 +26,7 @@ pub mod perform;
 mod prepare;
 pub mod publish;
 mod pull_body;
+pub mod replies;
 pub mod run;
 mod settle;
 pub mod store;

@@ -64,8 +64,8 @@ impl HostGit {
         command
     }
 
-    /// Runs git in a directory of the user's, for reading only.
-    pub async fn read(&self, dir: &Path, args: &[&str]) -> Result<String, GitError> {
+    /// Runs git in a directory of the user's.
+    pub async fn run_in(&self, dir: &Path, args: &[&str]) -> Result<String, GitError> {
         let output = self.command(dir).args(args).output().await.map_err(GitError::Missing)?;
         text_of(args.first().copied().unwrap_or_default(), output)
     }

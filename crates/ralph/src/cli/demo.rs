@@ -1,0 +1,97 @@
+//! `ralph demo`: a small real project, a task, a scripted model; everything else is the real thing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::args::{Again, DemoArgs, RunArgs};
+use super::context::Context;
+use super::error::CliError;
+use super::exit::ExitCode;
+use super::{planning, run};
+use crate::wire::Wiring;
+
+/// The project as it is before the run.
+const PROJECT: [(&str, &str); 3] = [
+    ("slug.sh", include_str!("../../demo/slug.sh")),
+    ("tests/run.sh", include_str!("../../demo/tests/run.sh")),
+    ("README.md", include_str!("../../demo/README.md")),
+];
+const TASK: &str = include_str!("../../demo/ralph_task.md");
+const REPLIES: &str = include_str!("../../demo/replies.jsonl");
+
+/// Makes the project, runs its task and tells where everything is.
+pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, CliError> {
+    let wiring = context.wiring()?;
+    let dir = match args.dir {
+        Some(dir) => context.environment().directory().join(dir),
+        None => std::env::temp_dir().join(format!("ralph-demo-{}", std::process::id())),
+    };
+    make_project(&dir, &wiring).await?;
+    let say = |text: String| context.output().text(&text).map(drop);
+    say(format!(
+        "A small project with failing tests is in {}\n\
+         Its task has four boxes. A scripted model works on it: one wrong patch, one red test,\n\
+         one early claim of success. The sandbox, git, the checks and the clean room are real.\n\n",
+        dir.display()
+    ))?;
+    let run_args = RunArgs {
+        file: dir.join("ralph_task.md"),
+        repo: None,
+        sandbox: None,
+        engine: None,
+        profile: None,
+        model: Some(format!("scripted:{}", dir.join("replies.jsonl").display())),
+        dry_run: false,
+        json: false,
+        again: Again { new: true, resume: false },
+    };
+    let (file, task) = planning::read_task(&run_args.file, context)?;
+    let planned = planning::plan(&run_args, file, task, context, &wiring).await?;
+    let (id, branch) = (planned.plan.run.clone(), planned.plan.branch.clone());
+    let code = run::start(planned, run_args.json, context, &wiring).await?;
+    let state = wiring.state.run(&id).state()?;
+    let pull = state.pull.map_or_else(|| "none".to_owned(), |pull| pull.url);
+    let files = wiring.state.run(&id);
+    say(format!(
+        "\nWhere everything is:\n\
+         \x20 project       {project}\n\
+         \x20 the work      git -C {project} diff main..{branch}\n\
+         \x20 pull request  {pull}\n\
+         \x20 iterations    {iterations}\n\
+         \x20 journal       {journal}\n\
+         Look at it: ralph show {id} · ralph replay {id} · ralph logs {id} · ralph audit {id}\n",
+        project = dir.display(),
+        iterations = files.root().join("iterations").display(),
+        journal = files.journal().display(),
+    ))?;
+    Ok(code)
+}
+
+async fn make_project(dir: &Path, wiring: &Wiring) -> Result<(), CliError> {
+    let occupied = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
+    if occupied {
+        return Err(CliError::usage(
+            format!("cannot put the demo into `{}`", dir.display()),
+            "the directory is not empty",
+            "name another with `--dir`",
+        ));
+    }
+    for (name, text) in PROJECT {
+        write(&dir.join(name), text)?;
+    }
+    let git = wiring.git()?;
+    for args in [&["init", "--quiet", "--initial-branch=main"][..], &["add", "."], &["commit", "--quiet", "--message=Start"]] {
+        git.run_in(dir, args).await.map_err(|error| {
+            CliError::runtime("cannot make the demo's repository", error.to_string(), error.hint())
+        })?;
+    }
+    write(&dir.join("ralph_task.md"), TASK)?;
+    write(&dir.join("replies.jsonl"), REPLIES)
+}
+
+fn write(path: &PathBuf, text: &str) -> Result<(), CliError> {
+    let parent = path.parent().unwrap_or(path);
+    fs::create_dir_all(parent).and_then(|()| fs::write(path, text)).map_err(|error| {
+        CliError::runtime(format!("cannot write `{}`", path.display()), error.to_string(), "name a directory you can write with `--dir`")
+    })
+}

@@ -1,0 +1,82 @@
+//! Works on a run in the foreground: shows it, listens to Ctrl-C, says how it ended.
+
+use ralph_core::run::RunStatus;
+use ralph_engine::error::RunError;
+use ralph_engine::journal::Journal;
+use ralph_engine::run::{self, Outside};
+use ralph_engine::store::RunDir;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use super::context::Context;
+use super::error::CliError;
+use super::exit::ExitCode;
+use crate::terminal::follow::Reader;
+use crate::terminal::{Mode, View};
+
+/// Drives a run until nothing is left to do here.
+pub(super) async fn drive(
+    dir: RunDir,
+    journal: Journal,
+    outside: Outside,
+    mode: Mode,
+    context: &Context,
+) -> Result<ExitCode, CliError> {
+    let (interrupt, interrupted) = watch::channel(false);
+    let mut latest = journal.latest();
+    let mut reader = Reader::new(&dir);
+    // What was shown before is not shown again.
+    if journal.state().seq > 1 {
+        reader.catch_up(&mut |_, _| {})?;
+    }
+    let view = View::new(Box::new(std::io::stdout()), mode);
+    let showing = tokio::task::spawn(async move {
+        let mut view = view;
+        let mut show = |reader: &mut Reader| reader.catch_up(&mut |record, state| view.show(record, state));
+        show(&mut reader).ok();
+        while latest.changed().await.is_ok() {
+            show(&mut reader).ok();
+        }
+        show(&mut reader).ok();
+    });
+    let listening = tokio::task::spawn(listen(interrupt));
+    let ended = run::drive(dir.clone(), journal, outside, interrupted).await;
+    listening.abort();
+    // The journal is closed now, so the view ends after the last record.
+    showing.await.ok();
+    let status = ended.map_err(|error| broken(&dir, &error))?;
+    say_how_to_go_on(&dir, &status, mode, context)?;
+    Ok(ExitCode::of(&status))
+}
+
+/// The first signal ends the run cleanly, the second ends the program.
+async fn listen(interrupt: watch::Sender<bool>) {
+    let (Ok(mut terminal), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+        return;
+    };
+    let mut once = async || {
+        tokio::select! {
+            _ = terminal.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    };
+    once().await;
+    interrupt.send_replace(true);
+    once().await;
+    #[expect(clippy::exit, reason = "the second Ctrl-C is a demand; the journal is sound at every moment")]
+    std::process::exit(i32::from(ExitCode::Interrupted.code()));
+}
+
+fn broken(dir: &RunDir, error: &RunError) -> CliError {
+    let run = dir.root().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    CliError::runtime(format!("run `{run}` cannot go on"), error.to_string(), error.hint())
+}
+
+fn say_how_to_go_on(dir: &RunDir, status: &RunStatus, mode: Mode, context: &Context) -> Result<(), CliError> {
+    if mode == Mode::Json || status.is_final() {
+        return Ok(());
+    }
+    let run = dir.root().file_name().unwrap_or_default().to_string_lossy();
+    context.output().text(&format!("continue with: ralph resume {run}\n"))?;
+    Ok(())
+}

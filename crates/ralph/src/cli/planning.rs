@@ -1,0 +1,303 @@
+//! From a task file and flags to a complete plan. Nothing is started and nothing is written.
+
+use std::path::{Path, PathBuf};
+
+use ralph_core::id::{CommitId, RunId};
+use ralph_core::lint::{self, Severity};
+use ralph_core::plan::{Delivery, Engine, RunPlan};
+use ralph_core::task::TaskFile;
+use ralph_engine::contract;
+use ralph_engine::git::HostGit;
+use ralph_engine::journal;
+
+use super::args::RunArgs;
+use super::context::Context;
+use super::error::CliError;
+use super::exit::ExitCode;
+use super::{lint as lint_command, output};
+use crate::wire::Wiring;
+
+/// A plan with the task it was made from.
+pub(super) struct Planned {
+    pub(super) plan: RunPlan,
+    pub(super) task: TaskFile,
+    /// Things a person should know before it starts.
+    pub(super) notices: Vec<String>,
+}
+
+/// Reads and lints the task file. What is wrong with it is printed, all of it at once.
+pub(super) fn read_task(file: &Path, context: &Context) -> Result<(PathBuf, TaskFile), CliError> {
+    let shown = file.display();
+    let path = context.environment().directory().join(file);
+    let bytes = lint_command::read(&path).map_err(|error| {
+        CliError::usage(
+            format!("cannot read the task file `{shown}`"),
+            error.to_string(),
+            "name another file, or write one with `ralph init`",
+        )
+    })?;
+    let path = path.canonicalize().unwrap_or(path);
+    let report = lint::check(&bytes);
+    let usable = report.is_ok();
+    match report.task {
+        Some(task) if usable => Ok((path, task)),
+        _ => {
+            let errors: Vec<_> = report.findings.into_iter().filter(|f| f.severity == Severity::Error).collect();
+            output::complain(&lint_command::report(&shown.to_string(), &errors));
+            let first = errors.first().map(ToString::to_string).unwrap_or_default();
+            Err(CliError {
+                what: format!("the task file `{shown}` is refused"),
+                why: first,
+                fix: format!("correct it, and check with `ralph lint {shown}`"),
+                code: ExitCode::LintRefused,
+            })
+        }
+    }
+}
+
+/// Completes the plan of a new run.
+pub(super) async fn plan(
+    args: &RunArgs,
+    file: PathBuf,
+    task: TaskFile,
+    context: &Context,
+    wiring: &Wiring,
+) -> Result<Planned, CliError> {
+    let git = wiring.git()?;
+    let contract = &task.contract;
+    let engine = args.engine.map_or(contract.engine, Engine::from);
+    if engine == Engine::Agent {
+        return Err(CliError::usage(
+            "the engine `agent` is not available",
+            "this version has the engine `actions`",
+            "use `--engine actions`, or leave `engine` out of the task file",
+        ));
+    }
+    let sandbox = sandbox_name(args, &task, context)?;
+    let provider = wiring.sandboxes(&sandbox)?;
+    let model = model_name(args, &task, context)?;
+    wiring.model(&model, &[])?;
+    let source = Source::find(args, &task, &file, &git, context).await?;
+    let title = task.title.clone().unwrap_or_else(|| contract.task_id.to_string());
+    let wanted = contract.branch(task.title.as_deref());
+    let branch = free_branch(&wanted, &source, &git, wiring).await?;
+    let notices = source.notices(&git, &file).await;
+    let plan = RunPlan {
+        run: RunId::new(wiring.clock.now(), chance()),
+        task_id: contract.task_id.clone(),
+        title,
+        task_file: file.to_string_lossy().into_owned(),
+        contract: contract::digest(&task),
+        repo: source.path.to_string_lossy().into_owned(),
+        base_branch: source.base_branch,
+        base: source.base,
+        branch,
+        engine,
+        sandbox,
+        isolation: provider.isolation(),
+        model,
+        scm: "local".into(),
+        delivery: if contract.pr.enabled { Delivery::PullRequest } else { Delivery::Branch },
+        limits: contract.limits(),
+        test_command: contract.test_command.clone().unwrap_or_default(),
+        checkboxes: task.checkboxes.len(),
+    };
+    Ok(Planned { plan, task, notices })
+}
+
+/// Tells apart runs that start in the same second.
+fn chance() -> u16 {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    let hash = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    u16::try_from(hash & 0xffff).unwrap_or_default()
+}
+
+fn sandbox_name(args: &RunArgs, task: &TaskFile, context: &Context) -> Result<String, CliError> {
+    if let Some(name) = args.sandbox.clone() {
+        return Ok(name);
+    }
+    if let Some(kind) = task.contract.sandbox_provider {
+        return Ok(kind.name().to_owned());
+    }
+    let settings = context.settings()?;
+    let default = context.environment().default_provider().map(str::to_owned);
+    Ok(default.unwrap_or_else(|| settings.sandbox_provider().to_owned()))
+}
+
+/// Flag, task, environment, file: the first that names a model wins.
+fn model_name(args: &RunArgs, task: &TaskFile, context: &Context) -> Result<String, CliError> {
+    if let Some(model) = &args.model {
+        return Ok(absolute_script(model, context.environment().directory()));
+    }
+    let profiles = context.profiles()?;
+    let environment = context.environment();
+    let named = args
+        .profile
+        .as_deref()
+        .or(task.contract.model_profile_default.as_deref())
+        .or(environment.default_profile())
+        .or(profiles.default_name());
+    let Some(name) = named else {
+        return Err(CliError::usage(
+            "no model is chosen",
+            "neither a flag, the task, the environment nor config/models.yaml names one",
+            "use `--model` or `--profile`",
+        ));
+    };
+    Ok(absolute_script(&profiles.resolve(name)?.litellm_model, environment.directory()))
+}
+
+/// A script's path must mean the same file when the run is resumed from another directory.
+fn absolute_script(model: &str, directory: &Path) -> String {
+    match model.strip_prefix("scripted:") {
+        Some(file) => {
+            let path = directory.join(file);
+            format!("scripted:{}", path.canonicalize().unwrap_or(path).display())
+        }
+        None => model.to_owned(),
+    }
+}
+
+/// The repository that the work starts from.
+struct Source {
+    path: PathBuf,
+    base_branch: String,
+    base: CommitId,
+}
+
+impl Source {
+    async fn find(
+        args: &RunArgs,
+        task: &TaskFile,
+        file: &Path,
+        git: &HostGit,
+        context: &Context,
+    ) -> Result<Self, CliError> {
+        git.run_in(Path::new("/"), &["--version"]).await.map_err(|error| {
+            CliError::runtime("git cannot be used", error.to_string(), "install git and make sure it is on PATH")
+        })?;
+        let named = args.repo.clone().or_else(|| task.contract.repo_url.as_ref().map(|url| url.as_str().to_owned()));
+        let path = match named {
+            Some(named) => local_path(&named, context.environment().directory())?,
+            None => file.parent().unwrap_or(Path::new("/")).to_owned(),
+        };
+        let path = top_level(&path, git).await?;
+        refuse_shallow(&path, git).await?;
+        let base_branch = match &task.contract.base_branch {
+            Some(branch) => branch.as_str().to_owned(),
+            None => current_branch(&path, git).await?,
+        };
+        let base = base_commit(&path, &base_branch, git).await?;
+        Ok(Self { path, base_branch, base })
+    }
+
+    /// Says what of the user's working directory is not taken along.
+    async fn notices(&self, git: &HostGit, task_file: &Path) -> Vec<String> {
+        let status = git.run_in(&self.path, &["status", "--porcelain", "--untracked-files=no"]).await.unwrap_or_default();
+        let own = task_file.strip_prefix(&self.path).map(|path| path.display().to_string()).unwrap_or_default();
+        let dirty = status.lines().filter(|line| line.get(3..) != Some(own.as_str())).count();
+        if dirty == 0 {
+            return Vec::new();
+        }
+        let files = crate::terminal::format::plural(dirty as u64, "uncommitted change", "uncommitted changes");
+        vec![format!("{files} in `{}` stay where they are: the work starts from commit {}", self.path.display(), self.base.short())]
+    }
+}
+
+fn local_path(named: &str, directory: &Path) -> Result<PathBuf, CliError> {
+    let remote = named.contains("://") && !named.starts_with("file://");
+    if remote || named.starts_with("git@") {
+        let shown = named.rsplit('@').next().unwrap_or(named);
+        return Err(CliError::usage(
+            format!("repository `{shown}` is not available"),
+            "this version works on repositories of this machine",
+            "clone it, then use `--repo PATH`",
+        ));
+    }
+    Ok(directory.join(named.trim_start_matches("file://")))
+}
+
+async fn top_level(path: &Path, git: &HostGit) -> Result<PathBuf, CliError> {
+    let missing = |why: String| {
+        CliError::usage(
+            format!("there is no git repository at `{}`", path.display()),
+            why,
+            "name one with `--repo PATH`, or make one with `git init`",
+        )
+    };
+    if !path.is_dir() {
+        return Err(missing("no such directory".into()));
+    }
+    let top = match git.run_in(path, &["rev-parse", "--show-toplevel"]).await {
+        Ok(top) => top,
+        // A bare repository has no work tree; its own directory is what counts.
+        Err(_) => git
+            .run_in(path, &["rev-parse", "--absolute-git-dir"])
+            .await
+            .map_err(|error| missing(error.to_string()))?,
+    };
+    let top = PathBuf::from(top.trim_end_matches('\n'));
+    top.canonicalize().map_err(|error| missing(error.to_string()))
+}
+
+async fn refuse_shallow(path: &Path, git: &HostGit) -> Result<(), CliError> {
+    let shallow = git.run_in(path, &["rev-parse", "--is-shallow-repository"]).await.unwrap_or_default();
+    if shallow.trim() != "true" {
+        return Ok(());
+    }
+    Err(CliError::runtime(
+        format!("repository `{}` cannot be used", path.display()),
+        "it is a shallow clone, so its history cannot be copied",
+        "complete it with `git fetch --unshallow`",
+    ))
+}
+
+async fn current_branch(path: &Path, git: &HostGit) -> Result<String, CliError> {
+    let branch = git.run_in(path, &["symbolic-ref", "--quiet", "--short", "HEAD"]).await.map_err(|_| {
+        CliError::runtime(
+            format!("no branch is checked out in `{}`", path.display()),
+            "the work needs a branch to start from",
+            "check one out, or set `base_branch` in the task file",
+        )
+    })?;
+    Ok(branch.trim().to_owned())
+}
+
+async fn base_commit(path: &Path, branch: &str, git: &HostGit) -> Result<CommitId, CliError> {
+    let revision = format!("refs/heads/{branch}^{{commit}}");
+    let found = git.run_in(path, &["rev-parse", "--verify", "--quiet", &revision]).await;
+    let commit = found.ok().and_then(|text| CommitId::parse(text.trim()));
+    if let Some(commit) = commit {
+        return Ok(commit);
+    }
+    let empty = git.run_in(path, &["rev-list", "--all", "--max-count=1"]).await.is_ok_and(|text| text.is_empty());
+    Err(if empty {
+        CliError::runtime(
+            format!("repository `{}` has no commits", path.display()),
+            "there is nothing to start from",
+            "make a first commit",
+        )
+    } else {
+        CliError::runtime(
+            format!("there is no branch `{branch}` in `{}`", path.display()),
+            "the work needs a branch to start from",
+            "correct `base_branch` in the task file, or make the branch",
+        )
+    })
+}
+
+/// Returns the wanted branch name, or the next one with `-v2`, `-v3`… that no run has used.
+async fn free_branch(wanted: &str, source: &Source, git: &HostGit, wiring: &Wiring) -> Result<String, CliError> {
+    let mut taken: Vec<String> = git
+        .run_in(&source.path, &["for-each-ref", "--format=%(refname:short)", "refs/heads/"])
+        .await
+        .map(|text| text.lines().map(str::to_owned).collect())
+        .unwrap_or_default();
+    for id in wiring.state.runs()? {
+        let plan = journal::plan_of(&wiring.state.run(&id).journal());
+        taken.extend(plan.filter(|plan| Path::new(&plan.repo) == source.path).map(|plan| plan.branch));
+    }
+    let numbered = (2..).map(|number| format!("{wanted}-v{number}"));
+    let free = std::iter::once(wanted.to_owned()).chain(numbered).find(|name| !taken.contains(name));
+    Ok(free.unwrap_or_else(|| wanted.to_owned()))
+}

@@ -1,0 +1,40 @@
+//! `ralph resume`: goes on with a run that waits or was interrupted.
+
+use ralph_core::run::{self, Command};
+use ralph_engine::journal::Journal;
+
+use super::args::{ResumeArgs, RunArg};
+use super::context::Context;
+use super::drive::drive;
+use super::error::CliError;
+use super::exit::ExitCode;
+use super::steer;
+
+/// Tells a waiting process to go on, or takes the run over.
+pub(super) async fn run(args: ResumeArgs, context: &Context) -> Result<ExitCode, CliError> {
+    resume(&args.run, args.json, context).await
+}
+
+/// Tells a waiting process to go on, or takes the run over.
+pub(super) async fn resume(run: &RunArg, is_json: bool, context: &Context) -> Result<ExitCode, CliError> {
+    let dir = context.find(run)?;
+    if dir.is_held() {
+        return steer::run(run, Command::Resume, context);
+    }
+    let wiring = context.wiring()?;
+    let journal = Journal::open(&dir, wiring.clock.clone(), wiring.redactor.clone())?;
+    let state = journal.state();
+    // A run whose process died says it is active; nobody works on it, so it can be continued.
+    if !state.status.is_active() {
+        run::legal(&state.status, Command::Resume).map_err(|why| {
+            CliError::runtime(
+                format!("cannot resume run `{}`", state.plan.run),
+                why,
+                "start the task again with `ralph run`",
+            )
+        })?;
+    }
+    let mode = context.view_mode(is_json, &context.settings()?);
+    let outside = wiring.outside(&state.plan, Some(state))?;
+    drive(dir, journal, outside, mode, context).await
+}

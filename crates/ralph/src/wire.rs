@@ -1,0 +1,113 @@
+//! The wiring: the only place that names concrete providers.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ralph_core::plan::RunPlan;
+use ralph_core::ports::{Clock, Model, SandboxProvider};
+use ralph_core::price::{self, Price};
+use ralph_core::secret::Redactor;
+use ralph_core::state::RunState;
+use ralph_engine::git::HostGit;
+use ralph_engine::replies;
+use ralph_engine::run::Outside;
+use ralph_engine::store::StateDir;
+use ralph_providers::model::{RecordedReply, Replay, Scripted};
+use ralph_providers::sandbox::local::LocalProvider;
+use ralph_providers::scm::{Git, LocalScm};
+
+use crate::cli::CliError;
+
+/// What concrete providers are made from.
+pub struct Wiring {
+    /// The state directory.
+    pub state: StateDir,
+    /// The `PATH` that programs are found on.
+    pub search_path: String,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// What must never be written down.
+    pub redactor: Redactor,
+}
+
+/// The sandbox providers there are.
+pub const SANDBOXES: [&str; 1] = ["local"];
+
+impl Wiring {
+    /// Returns the host's git.
+    pub fn git(&self) -> Result<HostGit, CliError> {
+        Ok(HostGit::new(self.search_path.clone(), self.state.root().join("gitconfig"))?)
+    }
+
+    /// Returns a sandbox provider by name.
+    pub fn sandboxes(&self, name: &str) -> Result<Arc<dyn SandboxProvider>, CliError> {
+        match name {
+            "local" => Ok(Arc::new(LocalProvider::new(self.state.sandboxes(), &self.search_path))),
+            other => Err(CliError::usage(
+                format!("sandbox `{other}` is not available"),
+                format!("this version has {}", SANDBOXES.join(", ")),
+                "use `--sandbox local`, or set `sandbox_provider: local` in the task file",
+            )),
+        }
+    }
+
+    /// Returns a model by name. `used` are the places of a script that the run has used already.
+    pub fn model(&self, name: &str, used: &[String]) -> Result<Arc<dyn Model>, CliError> {
+        if let Some(file) = name.strip_prefix("scripted:") {
+            let scripted = Scripted::load(Path::new(file), used).map_err(|error| {
+                CliError::usage(format!("cannot use the model `{name}`"), error.to_string(), "correct the script")
+            })?;
+            return Ok(Arc::new(scripted));
+        }
+        if let Some(run) = name.strip_prefix("replay:") {
+            return self.replay(run, used.len());
+        }
+        Err(CliError::usage(
+            format!("model `{name}` is not available"),
+            "this version answers from scripts and from recorded runs",
+            "use `--model scripted:FILE.jsonl` or `--model replay:RUN`",
+        ))
+    }
+
+    fn replay(&self, run: &str, used: usize) -> Result<Arc<dyn Model>, CliError> {
+        let id = self.state.find(run)?;
+        let recorded = replies::of(&self.state.run(&id))?;
+        let recorded = recorded
+            .into_iter()
+            .map(|(iteration, attempt)| RecordedReply {
+                iteration,
+                attempt: attempt.attempt,
+                text: attempt.reply,
+                usage: attempt.usage,
+            })
+            .collect();
+        Ok(Arc::new(Replay::load(id.as_str(), recorded, used)))
+    }
+
+    /// Returns everything outside of a run.
+    pub fn outside(&self, plan: &RunPlan, state: Option<&RunState>) -> Result<Outside, CliError> {
+        let git = Git { program: PathBuf::from("git"), path: self.search_path.clone().into() };
+        let scm = LocalScm::new(&self.state.pulls(), Path::new(&plan.repo), git, self.clock.clone()).map_err(|error| {
+            CliError::runtime(
+                format!("cannot use the repository `{}`", plan.repo),
+                error.to_string(),
+                "look at the path, then try again",
+            )
+        })?;
+        let used = state.map(|state| state.script.clone()).unwrap_or_default();
+        Ok(Outside {
+            sandboxes: self.sandboxes(&plan.sandbox)?,
+            model: self.model(&plan.model, &used)?,
+            price: self.price(&plan.model),
+            scm: Arc::new(scm),
+            git: self.git()?,
+            clock: self.clock.clone(),
+            redactor: self.redactor.clone(),
+        })
+    }
+
+    /// Returns a model's price; one that nobody knows costs as much as the dearest.
+    fn price(&self, model: &str) -> Price {
+        price::known(model).unwrap_or_else(price::highest)
+    }
+}
