@@ -34,6 +34,7 @@ Rules:
 - When an action fails, those after it may be skipped; let later actions depend on little.
 - Claims are verified by the runner, which ticks the checkboxes itself. Never edit ralph_task.md.
 - Paths are relative to the repository, with "/"; no "..", no absolute paths, nothing in .git.
+- Workflow files (.github/workflows, .github/actions, action.yml) are refused unless the task allows them.
 - In .ralph you may write progress.md, and append to guardrails.md; everything else there is the runner's.
 - Limits: 50 actions; 1 MiB per content or patch; 64 KiB per command or message; 2 MiB for the whole reply.
 - In JSON strings write \\ for a backslash, \" for a quote and \n for a line break.

@@ -115,7 +115,10 @@ impl<'t> Reader<'t> {
     fn step(&mut self) -> Result<Step, ReplyError> {
         let start = self.at;
         let token = match self.next()? {
-            c if c.is_whitespace() => return Ok(Step::Inside),
+            c if c.is_whitespace() => {
+                self.at = self.text.len() - self.rest().trim_start().len();
+                return Ok(Step::Inside);
+            }
             '#' => return self.skip_past("\n"),
             '/' if self.rest().starts_with('/') => return self.skip_past("\n"),
             '/' if self.rest().starts_with('*') => return self.skip_past("*/"),
@@ -194,22 +197,20 @@ impl<'t> Reader<'t> {
     fn string(&mut self, quote: char) -> Result<String, ReplyError> {
         let mut decoded = String::new();
         loop {
-            match self.next()? {
-                c if c == quote => return Ok(decoded),
-                '\\' => {
-                    // The escaped character must be there: a text that ends here is cut off.
-                    let escaped = self.rest().chars().next().ok_or(ReplyError::Truncated)?;
-                    if let Some((c, length)) = unescape(self.rest(), quote) {
-                        decoded.push(c);
-                        self.at += length;
-                    } else {
-                        // No escape of JSON, so it is what code means by it: `\d` stays `\d`.
-                        decoded.push('\\');
-                        decoded.push(escaped);
-                        self.at += escaped.len_utf8();
-                    }
-                }
-                c => decoded.push(c),
+            let plain = self.rest().find([quote, '\\']);
+            let plain = &self.rest()[..plain.ok_or(ReplyError::Truncated)?];
+            decoded.push_str(plain);
+            self.at += plain.len();
+            if self.next()? == quote {
+                return Ok(decoded);
+            }
+            if let Some((c, length)) = unescape(self.rest(), quote) {
+                decoded.push(c);
+                self.at += length;
+            } else {
+                // No escape of JSON, so it is what code means by it: `\d` stays `\d`.
+                decoded.push('\\');
+                decoded.push(self.next()?);
             }
         }
     }

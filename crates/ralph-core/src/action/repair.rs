@@ -143,9 +143,10 @@ fn write(tokens: &[Token<'_>]) -> Option<String> {
     Some(text)
 }
 
-/// Tells whether a repair changed nothing but commas, colons, keywords and quotes around names.
+/// Tells whether a repair changed nothing but commas, keywords and quotes around names. A colon it
+/// added would make a key of something that was meant to be part of a string.
 fn says_the_same(before: &[Token<'_>], after: &[Token<'_>]) -> bool {
-    let solid = |token: &&Token<'_>| !matches!(token, Token::Comma | Token::Colon);
+    let solid = |token: &&Token<'_>| !matches!(token, Token::Comma);
     let (before, after) = (before.iter().filter(solid), after.iter().filter(solid));
     before.clone().count() == after.clone().count()
         && before.zip(after).all(|(before, after)| {

@@ -100,3 +100,6 @@ fn is_ignorable(c: char) -> bool {
         '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
     )
 }
+
+#[cfg(test)]
+mod tests;

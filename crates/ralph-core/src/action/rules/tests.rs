@@ -1,0 +1,187 @@
+//! Every row of the path rules.
+
+use super::*;
+
+const GIT: &str = "is inside git's own directory; use commit actions";
+const PINNED: &str =
+    "the contract is pinned: ticks come from verified claims, changes only from a person";
+const RUNNER: &str = "belongs to the runner; only `.ralph/progress.md` and, by appending, `.ralph/guardrails.md` are yours to write";
+
+fn path(text: &str) -> WorkspacePath {
+    WorkspacePath::parse(text).unwrap()
+}
+
+/// What writing, appending, patching and committing get as an answer.
+fn answers(text: &str) -> [Option<String>; 4] {
+    let path = path(text);
+    [
+        refuse_write(&path, WriteMode::Replace),
+        refuse_write(&path, WriteMode::Append),
+        refuse_patch(&path),
+        refuse_commit(&path),
+    ]
+}
+
+#[test]
+fn git_s_own_directory_is_refused_in_every_spelling() {
+    for text in [
+        ".git",
+        ".git/hooks/x",
+        ".git/config",
+        ".git/info/attributes",
+        ".GIT/hooks/x",
+        ".Git/x",
+        "git~1/config",
+        "GIT~1/config",
+        "git~2",
+        "sub/.git/config",
+        "a/b/.gIt",
+        ".git./x",
+        ".git /x",
+        ".git. . ./x",
+        ".git::$INDEX_ALLOCATION/x",
+        ".g\u{200c}it/x",
+        "\u{feff}.git/x",
+        ".git\u{200d}/x",
+        ".gi\u{202e}t\u{206f}/x",
+        ".g\u{200c}it./x",
+        "git\u{200c}~1",
+        ".ralph/.git/x",
+    ] {
+        assert_eq!(
+            answers(text),
+            [(); 4].map(|()| Some(format!("`{text}` {GIT}")))
+        );
+    }
+}
+
+#[test]
+fn the_contract_is_pinned_at_the_root() {
+    for text in [
+        "ralph_task.md",
+        "./ralph_task.md",
+        "RALPH_TASK.md",
+        "Ralph_Task.MD",
+        "ralph_task.md.",
+        "ralph_task.md ",
+        "ralph_\u{200b}task.md",
+        "ralph_task.md::$DATA",
+    ] {
+        assert_eq!(
+            answers(text),
+            [(); 4].map(|()| Some(PINNED.to_owned())),
+            "{text:?}"
+        );
+    }
+}
+
+#[test]
+fn the_runner_s_files_are_refused() {
+    for text in [
+        ".ralph",
+        ".ralph/activity.log",
+        ".ralph/errors.log",
+        ".ralph/iterations",
+        ".ralph/iterations/3/metrics.json",
+        ".ralph/notes.md",
+        ".ralph/diagnostics.md",
+        ".ralph/new.md",
+        ".ralph/Progress.md",
+        ".ralph/progress.md/x",
+        ".ralph/progress.md.",
+        ".ralph/guardrails.md ",
+        ".RALPH/progress.md",
+        ".Ralph/guardrails.md",
+        ".ralph./progress.md",
+        ".ralph /x",
+        ".ra\u{200d}lph/progress.md",
+    ] {
+        assert_eq!(
+            answers(text),
+            [(); 4].map(|()| Some(format!("`{}` {RUNNER}", path(text)))),
+            "{text:?}"
+        );
+    }
+}
+
+#[test]
+fn progress_is_free_and_guardrails_only_grow_but_neither_is_committed() {
+    let committed = |text: &str| Some(format!("`{text}` {RUNNER}"));
+    assert_eq!(answers(PROGRESS), [None, None, None, committed(PROGRESS)]);
+    let append_only =
+        Some("`.ralph/guardrails.md` is append-only; use a write with \"append\": true".into());
+    assert_eq!(
+        answers("./.ralph//guardrails.md"),
+        [
+            append_only.clone(),
+            None,
+            append_only,
+            committed(GUARDRAILS)
+        ]
+    );
+}
+
+#[test]
+fn everything_else_is_the_model_s() {
+    for text in [
+        "src/a.rs",
+        ".gitignore",
+        ".gitattributes",
+        ".gitmodules",
+        ".github/workflows/ci.yml",
+        "git",
+        "git~",
+        "git~x",
+        "x.git",
+        "docs/git~1.md",
+        "docs/ralph_task.md",
+        "ralph_task.md/x",
+        "ralph_task.markdown",
+        "sub/.ralph/notes.md",
+        ".ralphrc",
+        "ralph/x",
+        "ab:c",
+        "sub/-x",
+    ] {
+        assert_eq!(answers(text), [None, None, None, None], "{text:?}");
+    }
+}
+
+#[test]
+fn a_commit_names_files_and_not_patterns() {
+    for text in [":(top)*", ":!a", ":/", "--all", "-m", "-"] {
+        assert_eq!(
+            refuse_commit(&path(text)),
+            Some(format!(
+                "`{}` reads like an option or a pattern; name files and directories",
+                path(text)
+            ))
+        );
+    }
+}
+
+#[test]
+fn workflows_are_known() {
+    for text in [
+        ".github/workflows/ci.yml",
+        ".github/workflows",
+        ".github/actions/x/action.yml",
+        ".GitHub/Workflows/ci.yml",
+        ".github/workflows./ci.yml",
+        "action.yml",
+        "action.yaml",
+        "Action.YML",
+    ] {
+        assert!(is_workflow(&path(text)), "{text:?}");
+    }
+    for text in [
+        ".github/CODEOWNERS",
+        ".github",
+        "docs/action.yml",
+        "action.yml/x",
+        "sub/.github/workflows/ci.yml",
+        "workflows/ci.yml",
+    ] {
+        assert!(!is_workflow(&path(text)), "{text:?}");
+    }
+}

@@ -1,0 +1,31 @@
+//! Replies of all kinds, from good to broken. The paths and messages have their tests beside them.
+
+mod cut_off;
+mod repaired;
+mod schema;
+
+use std::time::Duration;
+
+use super::*;
+use crate::path::WorkspacePath;
+
+fn path(text: &str) -> WorkspacePath {
+    WorkspacePath::parse(text).unwrap()
+}
+
+fn run(command: &str) -> Action {
+    Action::Run {
+        command: command.into(),
+        cwd: None,
+        timeout: Duration::from_mins(10),
+    }
+}
+
+fn response(actions: Vec<Action>) -> Response {
+    Response {
+        summary: "s".into(),
+        actions,
+        claims: Claims::default(),
+        repaired: false,
+    }
+}
