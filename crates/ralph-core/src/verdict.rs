@@ -26,18 +26,50 @@ pub struct TestCount {
     pub skipped: u64,
 }
 /// v
-#[derive(Debug,Clone,PartialEq,Eq)] pub enum Verdict { /// g
-Green, /// r
-Red { /// r
-reasons: Vec<String> } }
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// g
+    Green,
+    /// r
+    Red {
+        /// r
+        reasons: Vec<String>,
+    },
+}
 /// j
-pub fn judge(c: &[CheckResult]) -> Verdict { let r: Vec<String> = c.iter().filter(|c| !c.ended.is_success()).map(|c| format!("`{}`: {}", c.command, c.ended)).collect(); if r.is_empty() { Verdict::Green } else { Verdict::Red { reasons: r } } }
+pub fn judge(c: &[CheckResult]) -> Verdict {
+    let r: Vec<String> = c
+        .iter()
+        .filter(|c| !c.ended.is_success())
+        .map(|c| format!("`{}`: {}", c.command, c.ended))
+        .collect();
+    if r.is_empty() {
+        Verdict::Green
+    } else {
+        Verdict::Red { reasons: r }
+    }
+}
 /// c
-pub fn count_tests(_o: &str) -> Option<TestCount> { None }
+pub fn count_tests(_o: &str) -> Option<TestCount> {
+    None
+}
 /// s
-pub struct Standing { /// o
-pub open_boxes: Vec<String>, /// d
-pub dirty_files: Vec<String>, /// c
-pub commits: u64 }
+pub struct Standing {
+    /// o
+    pub open_boxes: Vec<String>,
+    /// d
+    pub dirty_files: Vec<String>,
+    /// c
+    pub commits: u64,
+}
 /// m
-pub fn may_finish(s: &Standing) -> Result<(), Vec<String>> { if s.open_boxes.is_empty() && s.dirty_files.is_empty() && s.commits > 0 { Ok(()) } else { Err(vec![format!("open {:?} dirty {:?}", s.open_boxes, s.dirty_files)]) } }
+pub fn may_finish(s: &Standing) -> Result<(), Vec<String>> {
+    if s.open_boxes.is_empty() && s.dirty_files.is_empty() && s.commits > 0 {
+        Ok(())
+    } else {
+        Err(vec![format!(
+            "open {:?} dirty {:?}",
+            s.open_boxes, s.dirty_files
+        )])
+    }
+}

@@ -6,12 +6,12 @@ use ralph_core::ports::{OutputSink, Stream};
 use ralph_core::secret::{RedactStream, Redactor};
 
 /// How much of the beginning is kept.
-pub const HEAD_BYTES: usize = 256 << 10;
+pub(crate) const HEAD_BYTES: usize = 256 << 10;
 /// How much of the end is kept.
-pub const TAIL_BYTES: usize = 1 << 20;
+pub(crate) const TAIL_BYTES: usize = 1 << 20;
 
 /// Keeps a bounded part of both streams, and the order in which they came.
-pub struct Capture {
+pub(crate) struct Capture {
     stdout: Bounded,
     stderr: Bounded,
     both: Bounded,
@@ -22,7 +22,7 @@ pub struct Capture {
 
 impl Capture {
     /// Starts with nothing.
-    pub fn new(redactor: &Redactor) -> Self {
+    pub(crate) fn new(redactor: &Redactor) -> Self {
         Self {
             stdout: Bounded::default(),
             stderr: Bounded::default(),
@@ -34,7 +34,7 @@ impl Capture {
     }
 
     /// Ends both streams and returns what was kept.
-    pub fn finish(mut self) -> Captured {
+    pub(crate) fn finish(mut self) -> Captured {
         self.clean.clear();
         self.redact_stdout.finish(&mut self.clean);
         self.stdout.push(&self.clean);
@@ -43,7 +43,11 @@ impl Capture {
         self.redact_stderr.finish(&mut self.clean);
         self.stderr.push(&self.clean);
         self.both.push(&self.clean);
-        Captured { stdout: self.stdout.text(), stderr: self.stderr.text(), both: self.both.text() }
+        Captured {
+            stdout: self.stdout.text(),
+            stderr: self.stderr.text(),
+            both: self.both.text(),
+        }
     }
 }
 
@@ -62,7 +66,7 @@ impl OutputSink for Capture {
 
 /// What was kept of a command's output, as text.
 #[derive(Debug, Clone, Default)]
-pub struct Captured {
+pub(crate) struct Captured {
     /// Standard output.
     pub stdout: String,
     /// Standard error.
@@ -73,12 +77,15 @@ pub struct Captured {
 
 impl Captured {
     /// Returns the last lines of both streams, at most `lines` and 2 KiB.
-    pub fn tail(&self, lines: usize) -> String {
+    pub(crate) fn tail(&self, lines: usize) -> String {
         let mut start = self.both.len().saturating_sub(2048);
         while !self.both.is_char_boundary(start) {
             start += 1;
         }
-        let kept: Vec<&str> = self.both[start..].lines().filter(|line| !line.trim().is_empty()).collect();
+        let kept: Vec<&str> = self.both[start..]
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
         kept[kept.len().saturating_sub(lines)..].join("\n")
     }
 }

@@ -55,22 +55,46 @@ impl Pinned {
         durable::write(&dir.contract(), text.as_bytes())?;
         let digest = digest(&task);
         let seen = Some(Digest::of(text.as_bytes()));
-        Ok(Self { dir: dir.clone(), source, task, digest: digest.clone(), source_seen: Some(digest), host_seen: seen })
+        Ok(Self {
+            dir: dir.clone(),
+            source,
+            task,
+            digest: digest.clone(),
+            source_seen: Some(digest),
+            host_seen: seen,
+        })
     }
 
     /// Reads the contract of an existing run. `known` are the contracts that were in force before.
-    pub fn open(dir: &RunDir, source: PathBuf, in_force: &Digest, known: &[Digest]) -> Result<Self, RunError> {
+    pub fn open(
+        dir: &RunDir,
+        source: PathBuf,
+        in_force: &Digest,
+        known: &[Digest],
+    ) -> Result<Self, RunError> {
         let path = dir.contract();
         let bytes = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
         let task = TaskFile::parse(&bytes).map_err(|findings| {
-            RunError::Contract(findings.first().map(ToString::to_string).unwrap_or_default())
+            RunError::Contract(
+                findings
+                    .first()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+            )
         })?;
         // A source that was in force once is the one the run started from; only a new one is a change.
         let source_now = read(&source).map(|(_, digest)| digest);
         let source_seen = source_now.filter(|digest| known.contains(digest));
         let untouched = digest(&task) == *in_force;
         let host_seen = untouched.then(|| Digest::of(&bytes));
-        Ok(Self { dir: dir.clone(), source, digest: in_force.clone(), task, source_seen, host_seen })
+        Ok(Self {
+            dir: dir.clone(),
+            source,
+            digest: in_force.clone(),
+            task,
+            source_seen,
+            host_seen,
+        })
     }
 
     /// Returns the task.
@@ -121,7 +145,11 @@ impl Pinned {
         let task = match report.task {
             Some(task) if usable => task,
             _ => {
-                let first = report.findings.first().map(ToString::to_string).unwrap_or_default();
+                let first = report
+                    .findings
+                    .first()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
                 return Some(Taken::Rejected(first));
             }
         };
@@ -130,7 +158,9 @@ impl Pinned {
             return None;
         }
         if let Some(key) = fixed_key(&self.task.contract, &task.contract) {
-            return Some(Taken::Rejected(format!("`{key}` cannot change while a run is under way")));
+            return Some(Taken::Rejected(format!(
+                "`{key}` cannot change while a run is under way"
+            )));
         }
         let taken = Taken::Changed {
             changes: differences(&self.task, &task),
@@ -145,7 +175,9 @@ impl Pinned {
 
 fn read(path: &std::path::Path) -> Option<(Vec<u8>, Digest)> {
     let size = std::fs::metadata(path).ok()?.len();
-    let bytes = (size <= MAX_BYTES).then(|| std::fs::read(path).ok()).flatten()?;
+    let bytes = (size <= MAX_BYTES)
+        .then(|| std::fs::read(path).ok())
+        .flatten()?;
     // The digest of an unusable file is that of its bytes: it is looked at once, not every time.
     let digest = TaskFile::parse(&bytes).map_or_else(|_| Digest::of(&bytes), |task| digest(&task));
     Some((bytes, digest))
@@ -157,12 +189,24 @@ fn fixed_key(old: &Contract, new: &Contract) -> Option<&'static str> {
         ("task_id", old.task_id == new.task_id),
         ("repo_url", old.repo_url == new.repo_url),
         ("base_branch", old.base_branch == new.base_branch),
-        ("target_branch_prefix", old.target_branch_prefix == new.target_branch_prefix),
-        ("target_branch_slug", old.target_branch_slug == new.target_branch_slug),
-        ("sandbox_provider", old.sandbox_provider == new.sandbox_provider),
+        (
+            "target_branch_prefix",
+            old.target_branch_prefix == new.target_branch_prefix,
+        ),
+        (
+            "target_branch_slug",
+            old.target_branch_slug == new.target_branch_slug,
+        ),
+        (
+            "sandbox_provider",
+            old.sandbox_provider == new.sandbox_provider,
+        ),
         ("engine", old.engine == new.engine),
     ];
-    pairs.into_iter().find(|(_, same)| !same).map(|(key, _)| key)
+    pairs
+        .into_iter()
+        .find(|(_, same)| !same)
+        .map(|(key, _)| key)
 }
 
 fn differences(old: &TaskFile, new: &TaskFile) -> Vec<String> {
@@ -173,12 +217,28 @@ fn differences(old: &TaskFile, new: &TaskFile) -> Vec<String> {
         }
     };
     let (a, b) = (old.contract.limits(), new.contract.limits());
-    note("max_iterations", show(a.max_iterations), show(b.max_iterations));
-    note("max_wall_time_minutes", show(a.max_wall_time.map(|t| t.as_secs() / 60)), show(b.max_wall_time.map(|t| t.as_secs() / 60)));
+    note(
+        "max_iterations",
+        show(a.max_iterations),
+        show(b.max_iterations),
+    );
+    note(
+        "max_wall_time_minutes",
+        show(a.max_wall_time.map(|t| t.as_secs() / 60)),
+        show(b.max_wall_time.map(|t| t.as_secs() / 60)),
+    );
     note("max_cost_usd_estimate", show(a.max_cost), show(b.max_cost));
     note("max_tokens_total", show(a.max_tokens), show(b.max_tokens));
-    note("test_command", show(old.contract.test_command.clone()), show(new.contract.test_command.clone()));
-    note("checkboxes", old.checkboxes.len().to_string(), new.checkboxes.len().to_string());
+    note(
+        "test_command",
+        show(old.contract.test_command.clone()),
+        show(new.contract.test_command.clone()),
+    );
+    note(
+        "checkboxes",
+        old.checkboxes.len().to_string(),
+        new.checkboxes.len().to_string(),
+    );
     if changes.is_empty() {
         changes.push("the text".into());
     }
@@ -195,7 +255,11 @@ fn reopened(old: &TaskFile, new: &TaskFile) -> BTreeSet<String> {
         .iter()
         .filter(|was| {
             let now = new.checkboxes.iter().find(|now| now.id == was.id);
-            now.is_none_or(|now| now.text != was.text || now.verify != was.verify || (now.verify.is_empty() && !same_test))
+            now.is_none_or(|now| {
+                now.text != was.text
+                    || now.verify != was.verify
+                    || (now.verify.is_empty() && !same_test)
+            })
         })
         .map(|was| was.id.clone())
         .collect()

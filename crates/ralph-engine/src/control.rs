@@ -36,7 +36,11 @@ pub(crate) enum Call {
 
 impl Control {
     pub(crate) fn new(mailbox: Mailbox, interrupt: watch::Receiver<bool>) -> Self {
-        Self { mailbox, interrupt, wish: None }
+        Self {
+            mailbox,
+            interrupt,
+            wish: None,
+        }
     }
 
     /// Returns what has arrived, without waiting.
@@ -56,7 +60,10 @@ impl Control {
             }
             // A sender that is gone can never interrupt: only the mailbox is left.
             let signalled = interrupt.changed();
-            if tokio::time::timeout(LOOK_EVERY, signalled).await.is_ok_and(|changed| changed.is_err()) {
+            if tokio::time::timeout(LOOK_EVERY, signalled)
+                .await
+                .is_ok_and(|changed| changed.is_err())
+            {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
         }

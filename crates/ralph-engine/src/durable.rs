@@ -119,7 +119,12 @@ impl AppendLog {
             .open(&path)
             .map_err(StoreError::when("open", &path))?;
         let (length, hasher) = hash_file(&path).map_err(StoreError::when("read", &path))?;
-        Ok(Self { path, file, length, hasher })
+        Ok(Self {
+            path,
+            file,
+            length,
+            hasher,
+        })
     }
 
     /// Puts bytes at the end with one write. After a failure the file ends where it did before.
@@ -147,12 +152,17 @@ impl AppendLog {
 
     /// Waits until everything is on disk.
     pub fn sync(&self) -> Result<(), StoreError> {
-        self.file.sync_data().map_err(StoreError::when("sync", &self.path))
+        self.file
+            .sync_data()
+            .map_err(StoreError::when("sync", &self.path))
     }
 
     /// Returns how far it has grown; the cost does not depend on its size.
     pub fn mark(&self) -> LogMark {
-        LogMark { bytes: self.length, sha256: Digest::from_sha256(&self.hasher.clone().finalize()) }
+        LogMark {
+            bytes: self.length,
+            sha256: Digest::from_sha256(&self.hasher.clone().finalize()),
+        }
     }
 
     /// Returns the number of bytes in it.

@@ -43,22 +43,34 @@ impl RunError {
     /// Returns what a person can do about it.
     pub fn hint(&self) -> String {
         match self {
-            Self::Store(error) => error.hint().to_owned(),
-            Self::Journal(JournalError::Store(error)) => error.hint().to_owned(),
+            Self::Store(error) | Self::Journal(JournalError::Store(error)) => {
+                error.hint().to_owned()
+            }
             Self::Journal(JournalError::Held { .. }) => "wait for it, or send it a command".into(),
             Self::Journal(JournalError::Empty { .. } | JournalError::Damaged { .. }) => {
-                "`ralph audit` shows what is damaged; start the task again with `ralph run --new`".into()
+                "`ralph audit` shows what is damaged; start the task again with `ralph run --new`"
+                    .into()
             }
             Self::Sandbox(SandboxError::Gone(_)) => {
                 "`ralph resume` makes a new one from the last commit that the host has".into()
             }
             Self::Sandbox(_) => "look at the sandbox's directory, then `ralph resume`".into(),
             Self::Git(error) => error.hint().to_owned(),
-            Self::Scm(ScmError::CheckedOut { .. }) => "check out another branch there, then `ralph resume`".into(),
-            Self::Scm(ScmError::Io { .. } | ScmError::Damaged { .. }) => "repair it, then `ralph resume`".into(),
-            Self::Model(ModelError::Unauthorized { .. }) => "give it a valid key, then `ralph resume`".into(),
-            Self::Model(ModelError::Transient { .. }) => "wait a little, then `ralph resume`".into(),
-            Self::Model(ModelError::Broken { .. }) => "change the model or its settings, then `ralph resume`".into(),
+            Self::Scm(ScmError::CheckedOut { .. }) => {
+                "check out another branch there, then `ralph resume`".into()
+            }
+            Self::Scm(ScmError::Io { .. } | ScmError::Damaged { .. }) => {
+                "repair it, then `ralph resume`".into()
+            }
+            Self::Model(ModelError::Unauthorized { .. }) => {
+                "give it a valid key, then `ralph resume`".into()
+            }
+            Self::Model(ModelError::Transient { .. }) => {
+                "wait a little, then `ralph resume`".into()
+            }
+            Self::Model(ModelError::Broken { .. }) => {
+                "change the model or its settings, then `ralph resume`".into()
+            }
             Self::Contract(_) => "repair it, then `ralph resume`".into(),
             Self::Stopped | Self::Interrupted => "`ralph resume` continues".into(),
         }
@@ -75,7 +87,10 @@ impl RunError {
             | Self::Git(_)
             | Self::Scm(_)
             | Self::Model(_)
-            | Self::Contract(_) => PauseReason::Broken { what: self.to_string(), fix: self.hint() },
+            | Self::Contract(_) => PauseReason::Broken {
+                what: self.to_string(),
+                fix: self.hint(),
+            },
         }
     }
 }

@@ -4,8 +4,8 @@
 use ralph_core::event::IterationOutcome;
 use ralph_core::run::{FailReason, PauseReason, RunStatus};
 
+use crate::actions::Performed;
 use crate::error::RunError;
-use crate::perform::Performed;
 use crate::run::Run;
 
 /// What follows an iteration.
@@ -40,12 +40,12 @@ pub async fn iterate(run: &mut Run) -> Result<Next, RunError> {
 
     let next = match (&performed.outcome, finished) {
         (_, true) => Next::End(RunStatus::Succeeded),
-        (IterationOutcome::Paused, false) => {
-            Next::End(RunStatus::Paused(PauseReason::Model { question: performed.reason.clone() }))
-        }
-        (IterationOutcome::GaveUp, false) => {
-            Next::End(RunStatus::Failed(FailReason::Model { reason: performed.reason.clone() }))
-        }
+        (IterationOutcome::Paused, false) => Next::End(RunStatus::Paused(PauseReason::Model {
+            question: performed.reason.clone(),
+        })),
+        (IterationOutcome::GaveUp, false) => Next::End(RunStatus::Failed(FailReason::Model {
+            reason: performed.reason.clone(),
+        })),
         _ => Next::Iterate,
     };
     run.close_iteration(summary, performed).await?;

@@ -1,35 +1,30 @@
 //! The run machine: it takes a plan to a verified commit on a branch, and survives being killed.
 //!
-//! - [`iteration`] is the loop, one page.
+//! - [`iteration`] is the loop, one page; its steps are in `steps`, `actions` and `delivery`.
 //! - [`run`] opens a run, prepares it, iterates until a verdict, obeys commands.
 //! - [`journal`] numbers the events and syncs them; [`store`] knows the directories; [`durable`]
 //!   writes files so that a crash leaves the old or the new one.
+//! - [`contract`] pins the task file and takes up what a person changes in it.
 //! - [`workspace`] keeps the `.ralph/` files in the sandbox what the host says they are.
 //! - [`git`] moves commits as bundles, so the host never runs git in a directory an agent can write.
-//! - [`perform`] carries out actions, [`claims`] looks whether a claimed box is really done,
-//!   [`verify`] judges a commit in a clean room, [`publish`] pushes and keeps the pull request.
 //! - [`mailbox`] brings a person's commands to a running process.
+//! - [`replies`] reads what a model answered in an earlier run.
 
-mod ask;
-pub mod capture;
-pub mod claims;
-mod close;
+mod actions;
+mod capture;
 pub mod contract;
 mod control;
+mod delivery;
 pub mod durable;
 pub mod error;
 pub mod git;
 pub mod iteration;
 pub mod journal;
 pub mod mailbox;
-pub mod perform;
 mod prepare;
-pub mod publish;
-mod pull_body;
 pub mod replies;
 pub mod run;
-mod settle;
+mod steps;
 pub mod store;
 mod transfer;
-pub mod verify;
 pub mod workspace;

@@ -22,16 +22,22 @@ pub(crate) struct Ready {
 
 /// Returns the marks of a sandbox of a run.
 pub(crate) fn labels(run: &str, epoch: u32, purpose: &str) -> Labels {
-    [("run", run), ("generation", &epoch.to_string()), ("purpose", purpose)]
-        .into_iter()
-        .map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .collect()
+    [
+        ("run", run),
+        ("generation", &epoch.to_string()),
+        ("purpose", purpose),
+    ]
+    .into_iter()
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    .collect()
 }
 
 /// Fetches the base commit into the run's own repository.
 pub(crate) async fn repository(journal: &Journal, repo: &HostRepo) -> Result<(), RunError> {
     let plan = &journal.state().plan;
-    Ok(repo.prepare(&plan.repo, &plan.base_branch, &plan.base, &plan.branch).await?)
+    Ok(repo
+        .prepare(&plan.repo, &plan.base_branch, &plan.base, &plan.branch)
+        .await?)
 }
 
 /// Finds or makes the sandbox with the repository on its branch and the run's files in it.
@@ -47,11 +53,17 @@ pub(crate) async fn workspace(
     if let Some(sandbox) = existing(journal, outside).await? {
         if journal.state().workspace_ready {
             let (workspace, findings) = Workspace::attach(&*sandbox, files, task).await?;
-            return Ok(Ready { sandbox, workspace, findings });
+            return Ok(Ready {
+                sandbox,
+                workspace,
+                findings,
+            });
         }
         // It was never finished: a fresh one is quicker than finding out how far it came.
         sandbox.remove().await?;
-        journal.append(Event::SandboxRemoved { sandbox: sandbox.id().clone() })?;
+        journal.append(Event::SandboxRemoved {
+            sandbox: sandbox.id().clone(),
+        })?;
     }
     let sandbox = create(journal, outside, Purpose::Work).await?;
     let branch = journal.state().plan.branch.clone();
@@ -62,14 +74,28 @@ pub(crate) async fn workspace(
     let workspace = Workspace::install(&*sandbox, files, task).await?;
     let head = repo.head(&branch).await?;
     journal.append(Event::WorkspaceReady { branch, head })?;
-    Ok(Ready { sandbox, workspace, findings: Vec::new() })
+    Ok(Ready {
+        sandbox,
+        workspace,
+        findings: Vec::new(),
+    })
 }
 
 /// Puts the host's branch into a sandbox as its repository.
-pub(crate) async fn install(sandbox: &dyn Sandbox, dir: &RunDir, repo: &HostRepo, branch: &str) -> Result<(), RunError> {
+pub(crate) async fn install(
+    sandbox: &dyn Sandbox,
+    dir: &RunDir,
+    repo: &HostRepo,
+    branch: &str,
+) -> Result<(), RunError> {
     let bundle = dir.root().join("out.bundle");
     repo.bundle(branch, &bundle).await?;
-    let installed = SandboxGit::new(sandbox).install(Origin { bundle: &bundle, branch }).await;
+    let installed = SandboxGit::new(sandbox)
+        .install(Origin {
+            bundle: &bundle,
+            branch,
+        })
+        .await;
     // Only a copy: what matters is in the repository.
     std::fs::remove_file(&bundle).ok();
     installed
@@ -86,18 +112,34 @@ pub(crate) async fn create(
         Purpose::CleanRoom => "clean_room",
     };
     let state = journal.state();
-    let spec = SandboxSpec { labels: labels(state.plan.run.as_str(), state.epoch, name), env: BTreeMap::new() };
+    let spec = SandboxSpec {
+        labels: labels(state.plan.run.as_str(), state.epoch, name),
+        env: BTreeMap::new(),
+    };
     let sandbox = outside.sandboxes.create(&spec).await?;
-    journal.append(Event::SandboxCreated { sandbox: sandbox.id().clone(), purpose })?;
+    journal.append(Event::SandboxCreated {
+        sandbox: sandbox.id().clone(),
+        purpose,
+    })?;
     Ok(sandbox)
 }
 
-async fn existing(journal: &mut Journal, outside: &Outside) -> Result<Option<Box<dyn Sandbox>>, RunError> {
-    let Some(id) = journal.state().sandbox.clone() else { return Ok(None) };
+async fn existing(
+    journal: &mut Journal,
+    outside: &Outside,
+) -> Result<Option<Box<dyn Sandbox>>, RunError> {
+    let Some(id) = journal.state().sandbox.clone() else {
+        return Ok(None);
+    };
     let sandbox = outside.sandboxes.attach(&id).await?;
     if sandbox.is_none() {
-        let message = format!("sandbox `{id}` is gone; a new one is made from the last commit that the host has");
-        journal.append_all([Event::Notice { message }, Event::SandboxRemoved { sandbox: id }])?;
+        let message = format!(
+            "sandbox `{id}` is gone; a new one is made from the last commit that the host has"
+        );
+        journal.append_all([
+            Event::Notice { message },
+            Event::SandboxRemoved { sandbox: id },
+        ])?;
     }
     Ok(sandbox)
 }

@@ -1,5 +1,6 @@
 //! One run: opens it, prepares it, iterates until a verdict, obeys commands on the way.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,14 +8,15 @@ use std::time::Duration;
 use ralph_core::budget;
 use ralph_core::event::Event;
 use ralph_core::id::Digest;
-use ralph_core::ports::{Clock, Exec, ExecOutcome, Model, OutputSink, Sandbox, SandboxProvider, Scm};
+use ralph_core::ports::{
+    Clock, Exec, ExecOutcome, Model, OutputSink, Sandbox, SandboxProvider, Scm,
+};
 use ralph_core::price::Price;
 use ralph_core::run::{self, Command, FailReason, PauseReason, RunStatus};
 use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
 use tokio::sync::watch;
 
-use crate::close::Now;
 use crate::contract::{Pinned, Taken};
 use crate::control::{Call, Control, Wish};
 use crate::error::RunError;
@@ -23,6 +25,7 @@ use crate::iteration::{self, Next};
 use crate::journal::Journal;
 use crate::mailbox::{Letter, Mailbox};
 use crate::prepare;
+use crate::steps::Now;
 use crate::store::RunDir;
 use crate::workspace::{Files, Workspace};
 
@@ -81,8 +84,16 @@ pub async fn drive(
     interrupt: watch::Receiver<bool>,
 ) -> Result<RunStatus, RunError> {
     let epoch = journal.state().epoch + 1;
-    let opened = Event::RunOpened { epoch, pid: std::process::id() };
-    journal.append_all([opened, Event::StatusChanged { status: RunStatus::Preparing }])?;
+    let opened = Event::RunOpened {
+        epoch,
+        pid: std::process::id(),
+    };
+    journal.append_all([
+        opened,
+        Event::StatusChanged {
+            status: RunStatus::Preparing,
+        },
+    ])?;
     let control = Control::new(Mailbox::new(dir.commands()), interrupt);
     match Run::prepare(dir, &mut journal, outside, control).await {
         Ok(prepared) => prepared.join(journal).finish().await,
@@ -103,7 +114,9 @@ fn settle(journal: &mut Journal, error: &RunError) -> Result<RunStatus, RunError
         | RunError::Model(_)
         | RunError::Contract(_) => RunStatus::Paused(error.pause_reason()),
     };
-    journal.append(Event::StatusChanged { status: status.clone() })?;
+    journal.append(Event::StatusChanged {
+        status: status.clone(),
+    })?;
     Ok(status)
 }
 
@@ -160,7 +173,16 @@ impl Run {
             })?;
         }
         let view = View::look(journal.state(), &*ready.sandbox, &repo).await?;
-        Ok(Prepared { dir, outside, pinned, files, ready, repo, control, view })
+        Ok(Prepared {
+            dir,
+            outside,
+            pinned,
+            files,
+            ready,
+            repo,
+            control,
+            view,
+        })
     }
 
     async fn finish(mut self) -> Result<RunStatus, RunError> {
@@ -184,7 +206,7 @@ impl Run {
             // Rotating between iterations is what happens anyway.
             self.control.wish = None;
             self.take_up_contract()?;
-            if let Some(status) = self.out_of_budget()? {
+            if let Some(status) = self.out_of_budget() {
                 return self.end(status).await;
             }
             match iteration::iterate(self).await? {
@@ -195,26 +217,35 @@ impl Run {
     }
 
     /// An iteration that a crash left open was paid for already; a new one needs a budget.
-    fn out_of_budget(&self) -> Result<Option<RunStatus>, RunError> {
+    fn out_of_budget(&self) -> Option<RunStatus> {
         if self.state().open.is_some() {
-            return Ok(None);
+            return None;
         }
         let limits = self.pinned.contract().limits();
         let over = budget::may_start_iteration(&limits, &self.spent());
-        Ok(over.err().map(|budget| RunStatus::Failed(FailReason::Budget { budget })))
+        over.err()
+            .map(|budget| RunStatus::Failed(FailReason::Budget { budget }))
     }
 
     async fn end(&mut self, status: RunStatus) -> Result<RunStatus, RunError> {
-        let line = status.reason().map_or_else(|| status.word().to_owned(), |why| format!("{}: {why}", status.word()));
+        let line = status.reason().map_or_else(
+            || status.word().to_owned(),
+            |why| format!("{}: {why}", status.word()),
+        );
         self.log_activity(&line)?;
         self.files.sync()?;
-        let findings = self.workspace.compare_old_iterations(&*self.sandbox, &self.dir).await?;
+        let findings = self
+            .workspace
+            .compare_old_iterations(&*self.sandbox, &self.dir)
+            .await?;
         self.tell_tampering(findings)?;
         self.workspace.project(&*self.sandbox, &self.files).await?;
         self.save_state().await?;
         if status == RunStatus::Succeeded {
             self.sandbox.remove().await?;
-            self.journal.append(Event::SandboxRemoved { sandbox: self.sandbox.id().clone() })?;
+            self.journal.append(Event::SandboxRemoved {
+                sandbox: self.sandbox.id().clone(),
+            })?;
         }
         self.set_status(status.clone())?;
         Ok(status)
@@ -226,7 +257,10 @@ impl Run {
 
     /// Returns what the run has spent until this moment.
     pub(crate) fn spent(&self) -> budget::Spent {
-        budget::Spent { wall_time: self.journal.active(), ..self.state().spent() }
+        budget::Spent {
+            wall_time: self.journal.active(),
+            ..self.state().spent()
+        }
     }
 
     pub(crate) fn set_status(&mut self, status: RunStatus) -> Result<(), RunError> {
@@ -237,22 +271,45 @@ impl Run {
     }
 
     pub(crate) fn log_activity(&mut self, text: &str) -> Result<(), RunError> {
-        Ok(self.files.log_activity(self.outside.clock.now(), self.journal.state().iteration, text)?)
+        Ok(self.files.log_activity(
+            self.outside.clock.now(),
+            self.journal.state().iteration,
+            text,
+        )?)
     }
 
     pub(crate) fn log_error(&mut self, text: &str) -> Result<(), RunError> {
-        Ok(self.files.log_error(self.outside.clock.now(), self.journal.state().iteration, text)?)
+        Ok(self.files.log_error(
+            self.outside.clock.now(),
+            self.journal.state().iteration,
+            text,
+        )?)
     }
 
     fn take_up_contract(&mut self) -> Result<(), RunError> {
-        let Some(taken) = self.pinned.take_up() else { return Ok(()) };
+        let Some(taken) = self.pinned.take_up() else {
+            return Ok(());
+        };
         match taken {
-            Taken::Changed { digest, changes, reopened } => {
-                self.log_activity(&format!("the contract was changed by a person: {}", changes.join("; ")))?;
+            Taken::Changed {
+                digest,
+                changes,
+                reopened,
+            } => {
+                self.log_activity(&format!(
+                    "the contract was changed by a person: {}",
+                    changes.join("; ")
+                ))?;
                 let mut ticked = self.state().ticked.clone();
-                ticked.retain(|id| !reopened.contains(id) && self.pinned.task().checkboxes.iter().any(|b| b.id == *id));
-                self.journal.append(Event::ContractChanged { contract: digest, changes })?;
-                self.set_ticks(ticked)
+                ticked.retain(|id| {
+                    !reopened.contains(id)
+                        && self.pinned.task().checkboxes.iter().any(|b| b.id == *id)
+                });
+                self.journal.append(Event::ContractChanged {
+                    contract: digest,
+                    changes,
+                })?;
+                self.set_ticks(&ticked)
             }
             Taken::Rejected(why) => {
                 self.log_activity(&format!("a change of the task file cannot be used: {why}"))?;
@@ -263,17 +320,23 @@ impl Run {
     }
 
     /// Sets the ticked boxes: in the journal, on the host, and for the next projection.
-    pub(crate) fn set_ticks(&mut self, ticked: std::collections::BTreeSet<String>) -> Result<(), RunError> {
-        if ticked != self.state().ticked {
-            self.journal.append(Event::BoxesTicked { ticked: ticked.iter().cloned().collect() })?;
+    pub(crate) fn set_ticks(&mut self, ticked: &BTreeSet<String>) -> Result<(), RunError> {
+        if *ticked != self.state().ticked {
+            self.journal.append(Event::BoxesTicked {
+                ticked: ticked.iter().cloned().collect(),
+            })?;
         }
-        let text = self.pinned.write_ticks(&ticked)?;
+        let text = self.pinned.write_ticks(ticked)?;
         self.workspace.set_task(text);
         Ok(())
     }
 
     /// Runs a command while listening to people; a stop ends the whole tree.
-    pub(crate) async fn exec(&mut self, mut exec: Exec, sink: &mut dyn OutputSink) -> Result<ExecOutcome, RunError> {
+    pub(crate) async fn exec(
+        &mut self,
+        mut exec: Exec,
+        sink: &mut dyn OutputSink,
+    ) -> Result<ExecOutcome, RunError> {
         exec.timeout = exec.timeout.min(self.time_left());
         let sandbox = &*self.sandbox;
         let mut running = std::pin::pin!(sandbox.exec(exec, sink));
@@ -287,8 +350,15 @@ impl Run {
 
     /// Returns how long a command may still take.
     fn time_left(&self) -> Duration {
-        let limit = self.pinned.contract().limits().max_wall_time.unwrap_or(Duration::MAX);
-        limit.saturating_sub(self.journal.active()).max(Duration::from_secs(1))
+        let limit = self
+            .pinned
+            .contract()
+            .limits()
+            .max_wall_time
+            .unwrap_or(Duration::MAX);
+        limit
+            .saturating_sub(self.journal.active())
+            .max(Duration::from_secs(1))
     }
 
     /// The place between two actions: here people's wishes take effect.
@@ -317,12 +387,24 @@ impl Run {
 }
 
 /// Answers a person's call in the journal. A stop and an interrupt end the work at once.
-pub(crate) fn answer(journal: &mut Journal, control: &mut Control, call: Call) -> Result<(), RunError> {
-    let Call::Letter(letter) = call else { return Err(RunError::Interrupted) };
+pub(crate) fn answer(
+    journal: &mut Journal,
+    control: &mut Control,
+    call: Call,
+) -> Result<(), RunError> {
+    let Call::Letter(letter) = call else {
+        return Err(RunError::Interrupted);
+    };
     let Letter { id, command } = letter.clone();
-    let refused = run::legal(&journal.state().status, command).err().map(str::to_owned);
+    let refused = run::legal(&journal.state().status, command)
+        .err()
+        .map(str::to_owned);
     let accepted = refused.is_none();
-    journal.append(Event::CommandReceived { id, command, refused })?;
+    journal.append(Event::CommandReceived {
+        id,
+        command,
+        refused,
+    })?;
     control.answered(&letter);
     if accepted {
         control.note(command);
@@ -334,12 +416,25 @@ pub(crate) fn answer(journal: &mut Journal, control: &mut Control, call: Call) -
 }
 
 impl View {
-    async fn look(state: &RunState, sandbox: &dyn Sandbox, repo: &HostRepo) -> Result<Self, RunError> {
+    async fn look(
+        state: &RunState,
+        sandbox: &dyn Sandbox,
+        repo: &HostRepo,
+    ) -> Result<Self, RunError> {
         let git = crate::git::SandboxGit::new(sandbox);
         let tree = git.status().await?;
-        let diff_stat = if tree.entries.is_empty() { String::new() } else { git.diff_stat().await? };
+        let diff_stat = if tree.entries.is_empty() {
+            String::new()
+        } else {
+            git.diff_stat().await?
+        };
         let mut subjects = repo.subjects(&state.plan.base, &state.head).await?;
         subjects.truncate(10);
-        Ok(Self { tree, diff_stat, subjects, uncommitted: None })
+        Ok(Self {
+            tree,
+            diff_stat,
+            subjects,
+            uncommitted: None,
+        })
     }
 }

@@ -12,12 +12,21 @@ use crate::error::RunError;
 const CHUNK: u64 = 8 << 20;
 
 /// Writes a host file into a sandbox, replacing what is there.
-pub async fn upload(sandbox: &dyn Sandbox, from: &Path, to: &SandboxPath) -> Result<(), RunError> {
+pub(crate) async fn upload(
+    sandbox: &dyn Sandbox,
+    from: &Path,
+    to: &SandboxPath,
+) -> Result<(), RunError> {
     upload_from(sandbox, from, 0, to, WriteMode::Replace).await
 }
 
 /// Appends what a host file has grown by since `offset` to its copy in a sandbox.
-pub async fn upload_rest(sandbox: &dyn Sandbox, from: &Path, offset: u64, to: &SandboxPath) -> Result<(), RunError> {
+pub(crate) async fn upload_rest(
+    sandbox: &dyn Sandbox,
+    from: &Path,
+    offset: u64,
+    to: &SandboxPath,
+) -> Result<(), RunError> {
     upload_from(sandbox, from, offset, to, WriteMode::Append).await
 }
 
@@ -30,11 +39,15 @@ async fn upload_from(
 ) -> Result<(), RunError> {
     use std::io::{Seek as _, SeekFrom};
     let mut file = std::fs::File::open(from).map_err(StoreError::when("open", from))?;
-    file.seek(SeekFrom::Start(offset)).map_err(StoreError::when("read", from))?;
+    file.seek(SeekFrom::Start(offset))
+        .map_err(StoreError::when("read", from))?;
     let mut mode = first;
     loop {
         let mut chunk = Vec::new();
-        (&mut file).take(CHUNK).read_to_end(&mut chunk).map_err(StoreError::when("read", from))?;
+        (&mut file)
+            .take(CHUNK)
+            .read_to_end(&mut chunk)
+            .map_err(StoreError::when("read", from))?;
         // An empty file is written once, so that it exists.
         if chunk.is_empty() && mode == WriteMode::Append {
             return Ok(());

@@ -66,28 +66,45 @@ impl HostGit {
 
     /// Runs git in a directory of the user's.
     pub async fn run_in(&self, dir: &Path, args: &[&str]) -> Result<String, GitError> {
-        let output = self.command(dir).args(args).output().await.map_err(GitError::Missing)?;
-        text_of(args.first().copied().unwrap_or_default(), output)
+        let output = self
+            .command(dir)
+            .args(args)
+            .output()
+            .await
+            .map_err(GitError::Missing)?;
+        text_of(args.first().copied().unwrap_or_default(), &output)
     }
 
     /// Returns the bare repository at `path`.
     pub fn repo(&self, path: PathBuf) -> HostRepo {
-        HostRepo { git: self.clone(), path }
+        HostRepo {
+            git: self.clone(),
+            path,
+        }
     }
 }
 
-fn text_of(command: &str, output: Output) -> Result<String, GitError> {
+fn text_of(command: &str, output: &Output) -> Result<String, GitError> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let message = String::from_utf8_lossy(&output.stderr);
-    let message = message.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no message");
-    Err(GitError::Failed { command: command.to_owned(), message: message.trim().to_owned() })
+    let message = message
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("no message");
+    Err(GitError::Failed {
+        command: command.to_owned(),
+        message: message.trim().to_owned(),
+    })
 }
 
 fn commit_of(command: &str, text: &str) -> Result<CommitId, GitError> {
-    CommitId::parse(text.trim())
-        .ok_or_else(|| GitError::Unexpected { command: command.to_owned(), answer: text.trim().to_owned() })
+    CommitId::parse(text.trim()).ok_or_else(|| GitError::Unexpected {
+        command: command.to_owned(),
+        answer: text.trim().to_owned(),
+    })
 }
 
 /// A run's own bare repository.
@@ -99,57 +116,110 @@ pub struct HostRepo {
 
 impl HostRepo {
     async fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, GitError> {
-        let output = self.git.command(&self.path).args(args).output().await.map_err(GitError::Missing)?;
-        text_of(&args.first().map(|arg| arg.as_ref().to_string_lossy()).unwrap_or_default(), output)
+        let output = self
+            .git
+            .command(&self.path)
+            .args(args)
+            .output()
+            .await
+            .map_err(GitError::Missing)?;
+        text_of(
+            &args
+                .first()
+                .map(|arg| arg.as_ref().to_string_lossy())
+                .unwrap_or_default(),
+            &output,
+        )
     }
 
     /// Makes the repository, fetches the base commit and sets the run's branch to it. May be repeated.
-    pub async fn prepare(&self, source: &str, base_branch: &str, base: &CommitId, branch: &str) -> Result<(), GitError> {
+    pub async fn prepare(
+        &self,
+        source: &str,
+        base_branch: &str,
+        base: &CommitId,
+        branch: &str,
+    ) -> Result<(), GitError> {
         durable::make_dir(&self.path).map_err(|error| GitError::Missing(error.source))?;
         if self.head(branch).await.is_ok() {
             return Ok(());
         }
-        self.run(&["init", "--quiet", "--bare", "--template=", "."]).await?;
+        self.run(&["init", "--quiet", "--bare", "--template=", "."])
+            .await?;
         let refspec = format!("+refs/heads/{base_branch}:refs/ralph/base");
-        self.run(&["fetch", "--quiet", "--no-tags", source, &refspec]).await?;
-        self.run(&["update-ref", "refs/ralph/base", base.as_str()]).await?;
-        self.run(&["update-ref", &format!("refs/heads/{branch}"), base.as_str()]).await?;
+        self.run(&["fetch", "--quiet", "--no-tags", source, &refspec])
+            .await?;
+        self.run(&["update-ref", "refs/ralph/base", base.as_str()])
+            .await?;
+        self.run(&["update-ref", &format!("refs/heads/{branch}"), base.as_str()])
+            .await?;
         Ok(())
     }
 
     /// Returns the commit a branch stands at.
     pub async fn head(&self, branch: &str) -> Result<CommitId, GitError> {
-        let text = self.run(&["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")]).await?;
+        let text = self
+            .run(&[
+                "rev-parse",
+                "--verify",
+                "--quiet",
+                &format!("refs/heads/{branch}"),
+            ])
+            .await?;
         commit_of("rev-parse", &text)
     }
 
     /// Writes a bundle of a branch to a file.
     pub async fn bundle(&self, branch: &str, file: &Path) -> Result<(), GitError> {
         let branch = format!("refs/heads/{branch}");
-        let args: [&OsStr; 5] =
-            ["bundle".as_ref(), "create".as_ref(), "--quiet".as_ref(), file.as_os_str(), branch.as_ref()];
+        let args: [&OsStr; 5] = [
+            "bundle".as_ref(),
+            "create".as_ref(),
+            "--quiet".as_ref(),
+            file.as_os_str(),
+            branch.as_ref(),
+        ];
         self.run(&args).await.map(drop)
     }
 
     /// Takes a branch from a bundle, if it moved forward and every object is sound.
     pub async fn import(&self, bundle: &Path, branch: &str) -> Result<(), GitError> {
         let refspec = format!("refs/heads/{branch}:refs/heads/{branch}");
-        let args: [&OsStr; 5] =
-            ["fetch".as_ref(), "--quiet".as_ref(), "--no-tags".as_ref(), bundle.as_os_str(), refspec.as_ref()];
+        let args: [&OsStr; 5] = [
+            "fetch".as_ref(),
+            "--quiet".as_ref(),
+            "--no-tags".as_ref(),
+            bundle.as_os_str(),
+            refspec.as_ref(),
+        ];
         self.run(&args).await.map(drop)
     }
 
     /// Returns the subjects of the commits in a range, newest first.
     pub async fn subjects(&self, from: &CommitId, to: &CommitId) -> Result<Vec<String>, GitError> {
         let range = format!("{from}..{to}");
-        let text = self.run(&["log", "--no-decorate", "--format=%h %s", &range]).await?;
+        let text = self
+            .run(&["log", "--no-decorate", "--format=%h %s", &range])
+            .await?;
         Ok(text.lines().map(str::to_owned).collect())
     }
 
     /// Returns the files that differ between two commits.
-    pub async fn changed(&self, from: &CommitId, to: &CommitId) -> Result<Vec<ChangedFile>, GitError> {
+    pub async fn changed(
+        &self,
+        from: &CommitId,
+        to: &CommitId,
+    ) -> Result<Vec<ChangedFile>, GitError> {
         let text = self
-            .run(&["diff-tree", "-r", "--no-renames", "--name-status", "-z", from.as_str(), to.as_str()])
+            .run(&[
+                "diff-tree",
+                "-r",
+                "--no-renames",
+                "--name-status",
+                "-z",
+                from.as_str(),
+                to.as_str(),
+            ])
             .await?;
         let mut parts = text.split('\0');
         let mut files = Vec::new();
@@ -159,48 +229,89 @@ impl HostRepo {
                 "D" => Change::Deleted,
                 _ => Change::Modified,
             };
-            files.push(ChangedPath { path: path.to_owned(), change });
+            files.push(ChangedPath {
+                path: path.to_owned(),
+                change,
+            });
         }
         Ok(files)
     }
 
     /// Returns the text of a diff, cut off after `limit` bytes.
-    pub async fn diff(&self, from: &CommitId, to: &CommitId, limit: u64) -> Result<Vec<u8>, GitError> {
+    pub async fn diff(
+        &self,
+        from: &CommitId,
+        to: &CommitId,
+        limit: u64,
+    ) -> Result<Vec<u8>, GitError> {
         use tokio::io::AsyncReadExt as _;
         let mut child = self
             .git
             .command(&self.path)
-            .args(["diff-tree", "-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv", from.as_str(), to.as_str()])
+            .args([
+                "diff-tree",
+                "-r",
+                "-p",
+                "--no-color",
+                "--no-ext-diff",
+                "--no-textconv",
+                from.as_str(),
+                to.as_str(),
+            ])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .map_err(GitError::Missing)?;
         let mut bytes = Vec::new();
         if let Some(stdout) = child.stdout.take() {
-            stdout.take(limit).read_to_end(&mut bytes).await.map_err(GitError::Missing)?;
+            stdout
+                .take(limit)
+                .read_to_end(&mut bytes)
+                .await
+                .map_err(GitError::Missing)?;
         }
         child.kill().await.ok();
         Ok(bytes)
     }
 
     /// Returns where a ref stands at a remote, if it exists there.
-    pub async fn remote_ref(&self, remote: &str, reference: &str) -> Result<Option<CommitId>, GitError> {
-        let text = self.run(&["ls-remote", "--quiet", remote, reference]).await?;
-        text.split_whitespace().next().map(|id| commit_of("ls-remote", id)).transpose()
+    pub async fn remote_ref(
+        &self,
+        remote: &str,
+        reference: &str,
+    ) -> Result<Option<CommitId>, GitError> {
+        let text = self
+            .run(&["ls-remote", "--quiet", remote, reference])
+            .await?;
+        text.split_whitespace()
+            .next()
+            .map(|id| commit_of("ls-remote", id))
+            .transpose()
     }
 
     /// Pushes a commit to a branch of a remote, forward only.
-    pub async fn push(&self, remote: &str, commit: &CommitId, reference: &str) -> Result<(), GitError> {
+    pub async fn push(
+        &self,
+        remote: &str,
+        commit: &CommitId,
+        reference: &str,
+    ) -> Result<(), GitError> {
         let refspec = format!("{commit}:{reference}");
-        match self.run(&["push", "--quiet", "--no-verify", remote, &refspec]).await {
+        match self
+            .run(&["push", "--quiet", "--no-verify", remote, &refspec])
+            .await
+        {
             Err(GitError::Failed { message, .. }) => {
                 let there = self.remote_ref(remote, reference).await?;
                 match there {
                     Some(there) if there == *commit => Ok(()),
-                    Some(_) if !self.is_known(there.as_ref()).await => {
-                        Err(GitError::Moved { branch: reference.trim_start_matches("refs/heads/").to_owned() })
-                    }
-                    _ => Err(GitError::Failed { command: "push".into(), message }),
+                    Some(_) if !self.is_known(there.as_ref()).await => Err(GitError::Moved {
+                        branch: reference.trim_start_matches("refs/heads/").to_owned(),
+                    }),
+                    _ => Err(GitError::Failed {
+                        command: "push".into(),
+                        message,
+                    }),
                 }
             }
             other => other.map(drop),
@@ -209,43 +320,67 @@ impl HostRepo {
 
     async fn is_known(&self, commit: Option<&CommitId>) -> bool {
         let Some(commit) = commit else { return true };
-        self.run(&["cat-file", "-e", &format!("{commit}^{{commit}}")]).await.is_ok()
+        self.run(&["cat-file", "-e", &format!("{commit}^{{commit}}")])
+            .await
+            .is_ok()
     }
 
     /// Commits files of a host directory under a ref, on top of what the ref holds.
-    pub async fn snapshot(&self, dir: &Path, paths: &[&str], reference: &str, message: &str) -> Result<CommitId, GitError> {
+    pub async fn snapshot(
+        &self,
+        dir: &Path,
+        paths: &[&str],
+        reference: &str,
+        message: &str,
+    ) -> Result<CommitId, GitError> {
         let index = self.path.join("snapshot.index");
         std::fs::remove_file(&index).ok();
         let with_tree = |args: &[&str]| {
             let mut command = self.git.command(dir);
-            command.env("GIT_DIR", &self.path).env("GIT_WORK_TREE", dir).env("GIT_INDEX_FILE", &index).args(args);
+            command
+                .env("GIT_DIR", &self.path)
+                .env("GIT_WORK_TREE", dir)
+                .env("GIT_INDEX_FILE", &index)
+                .args(args);
             command
         };
         let mut add = vec!["add", "--force", "--"];
         add.extend(paths);
         let added = with_tree(&add).output().await.map_err(GitError::Missing)?;
-        text_of("add", added)?;
-        let tree = with_tree(&["write-tree"]).output().await.map_err(GitError::Missing)?;
-        let tree = text_of("write-tree", tree)?;
-        let parent = self.run(&["rev-parse", "--verify", "--quiet", reference]).await.ok();
+        text_of("add", &added)?;
+        let tree = with_tree(&["write-tree"])
+            .output()
+            .await
+            .map_err(GitError::Missing)?;
+        let tree = text_of("write-tree", &tree)?;
+        let parent = self
+            .run(&["rev-parse", "--verify", "--quiet", reference])
+            .await
+            .ok();
         let mut args = vec!["commit-tree".to_owned(), tree.trim().to_owned()];
         if let Some(parent) = &parent {
             args.extend(["-p".to_owned(), parent.trim().to_owned()]);
         }
         let commit = commit_of("commit-tree", &self.with_input(&args, message).await?)?;
-        self.run(&["update-ref", reference, commit.as_str()]).await?;
+        self.run(&["update-ref", reference, commit.as_str()])
+            .await?;
         std::fs::remove_file(&index).ok();
         Ok(commit)
     }
 
     /// Brings a ref of a remote here, if it is there and not here yet.
     pub async fn adopt(&self, remote: &str, reference: &str) -> Result<(), GitError> {
-        let known = self.run(&["rev-parse", "--verify", "--quiet", reference]).await.is_ok();
+        let known = self
+            .run(&["rev-parse", "--verify", "--quiet", reference])
+            .await
+            .is_ok();
         if known || self.remote_ref(remote, reference).await?.is_none() {
             return Ok(());
         }
         let refspec = format!("{reference}:{reference}");
-        self.run(&["fetch", "--quiet", "--no-tags", remote, &refspec]).await.map(drop)
+        self.run(&["fetch", "--quiet", "--no-tags", remote, &refspec])
+            .await
+            .map(drop)
     }
 
     async fn with_input(&self, args: &[String], input: &str) -> Result<String, GitError> {
@@ -259,9 +394,15 @@ impl HostRepo {
             .spawn()
             .map_err(GitError::Missing)?;
         if let Some(mut stdin) = child.stdin.take() {
-            stdin.write_all(input.as_bytes()).await.map_err(GitError::Missing)?;
+            stdin
+                .write_all(input.as_bytes())
+                .await
+                .map_err(GitError::Missing)?;
         }
         let output = child.wait_with_output().await.map_err(GitError::Missing)?;
-        text_of(args.first().map(String::as_str).unwrap_or_default(), output)
+        text_of(
+            args.first().map(String::as_str).unwrap_or_default(),
+            &output,
+        )
     }
 }

@@ -16,9 +16,9 @@ use crate::transfer;
 const TIMEOUT: Duration = Duration::from_mins(10);
 const ANSWER_LIMIT: usize = 64 << 20;
 /// The most files one commit may touch.
-pub const MAX_COMMIT_FILES: usize = 500;
+pub(super) const MAX_COMMIT_FILES: usize = 500;
 /// The most bytes one commit may add.
-pub const MAX_COMMIT_BYTES: u64 = 20 << 20;
+pub(super) const MAX_COMMIT_BYTES: u64 = 20 << 20;
 
 /// Runs git in a sandbox.
 pub struct SandboxGit<'a> {
@@ -127,7 +127,11 @@ impl<'a> SandboxGit<'a> {
         if answer.ended.is_success() {
             return Ok(answer.stdout);
         }
-        Err(GitError::InSandbox { command: command.to_owned(), message: last_line(&answer.stderr, answer.ended) }.into())
+        Err(GitError::InSandbox {
+            command: command.to_owned(),
+            message: last_line(&answer.stderr, answer.ended),
+        }
+        .into())
     }
 
     /// Puts a repository with one branch into the workspace, replacing its `.git`. Files stay as they are.
@@ -139,7 +143,9 @@ impl<'a> SandboxGit<'a> {
             git config user.name ralph; git config user.email ralph@localhost; git config gc.auto 0; \
             mkdir -p .git/info; printf '/.ralph/\\n/ralph_task.md\\n' > .git/info/exclude; \
             cd ..; rm -rf ../repo/.git; mv clone/.git ../repo/.git; rm -rf clone in.bundle";
-        let exec = Exec::shell(script, TIMEOUT).in_dir(SandboxPath::scratch()).with_env("BRANCH", origin.branch);
+        let exec = Exec::shell(script, TIMEOUT)
+            .in_dir(SandboxPath::scratch())
+            .with_env("BRANCH", origin.branch);
         self.checked("clone", exec).await?;
         Ok(())
     }
@@ -151,17 +157,25 @@ impl<'a> SandboxGit<'a> {
 
     /// Hides the run's own files from git where the repository tracks them.
     pub async fn hide_own_files(&self) -> Result<(), RunError> {
-        let tracked = self.git(&["ls-files", "-z", "--", "ralph_task.md", ".ralph"]).await?;
+        let tracked = self
+            .git(&["ls-files", "-z", "--", "ralph_task.md", ".ralph"])
+            .await?;
         if tracked.is_empty() {
             return Ok(());
         }
-        let exec = Exec::argv(["git", "update-index", "--skip-worktree", "-z", "--stdin"], TIMEOUT).with_stdin(tracked);
+        let exec = Exec::argv(
+            ["git", "update-index", "--skip-worktree", "-z", "--stdin"],
+            TIMEOUT,
+        )
+        .with_stdin(tracked);
         self.checked("update-index", exec).await.map(drop)
     }
 
     /// Looks at the workspace. The run's own files are left out.
     pub async fn status(&self) -> Result<WorkTree, RunError> {
-        let text = self.git(&["status", "--porcelain=v2", "--branch", "-z"]).await?;
+        let text = self
+            .git(&["status", "--porcelain=v2", "--branch", "-z"])
+            .await?;
         Ok(parse_status(&String::from_utf8_lossy(&text)))
     }
 
@@ -169,8 +183,12 @@ impl<'a> SandboxGit<'a> {
     pub async fn diff(&self, from: &CommitId, tree: &WorkTree) -> Result<Vec<u8>, RunError> {
         let plain = ["diff", "--no-color", "--no-ext-diff", "--no-textconv"];
         if tree.entries.is_empty() {
-            let Some(head) = tree.head.as_ref().filter(|head| *head != from) else { return Ok(Vec::new()) };
-            return self.git(&[&plain[..], &[from.as_str(), head.as_str()]].concat()).await;
+            let Some(head) = tree.head.as_ref().filter(|head| *head != from) else {
+                return Ok(Vec::new());
+            };
+            return self
+                .git(&[&plain[..], &[from.as_str(), head.as_str()]].concat())
+                .await;
         }
         if tree.has_untracked() {
             // A file git does not know appears in a diff only once it is announced.
@@ -181,16 +199,31 @@ impl<'a> SandboxGit<'a> {
 
     /// Returns a summary of what is not committed.
     pub async fn diff_stat(&self) -> Result<String, RunError> {
-        let text = self.git(&["diff", "--stat=100", "--no-color", "--no-ext-diff", "HEAD"]).await?;
+        let text = self
+            .git(&["diff", "--stat=100", "--no-color", "--no-ext-diff", "HEAD"])
+            .await?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// Commits the given paths, or everything but the run's own files.
-    pub async fn commit(&self, message: &str, paths: &[WorkspacePath]) -> Result<CommitOutcome, RunError> {
+    pub async fn commit(
+        &self,
+        message: &str,
+        paths: &[WorkspacePath],
+    ) -> Result<CommitOutcome, RunError> {
         if let Err(why) = self.stage(paths).await? {
             return Ok(CommitOutcome::Rejected(why));
         }
-        let staged = self.git(&["diff-index", "--cached", "--raw", "-z", "--no-renames", "HEAD"]).await?;
+        let staged = self
+            .git(&[
+                "diff-index",
+                "--cached",
+                "--raw",
+                "-z",
+                "--no-renames",
+                "HEAD",
+            ])
+            .await?;
         let blobs = staged_blobs(&String::from_utf8_lossy(&staged));
         if blobs.is_empty() {
             return Ok(CommitOutcome::Nothing);
@@ -202,21 +235,39 @@ impl<'a> SandboxGit<'a> {
         let script = "set -e; tree=$(git write-tree); commit=$(git commit-tree \"$tree\" -p HEAD -F -); \
             git update-ref -m ralph HEAD \"$commit\"; echo \"$commit\"";
         let exec = Exec::shell(script, TIMEOUT).with_stdin(message);
-        let answer = String::from_utf8_lossy(&self.checked("commit", exec).await?).trim().to_owned();
+        let answer = String::from_utf8_lossy(&self.checked("commit", exec).await?)
+            .trim()
+            .to_owned();
         CommitId::parse(&answer)
             .map(CommitOutcome::Made)
-            .ok_or_else(|| GitError::Unexpected { command: "commit".into(), answer }.into())
+            .ok_or_else(|| {
+                GitError::Unexpected {
+                    command: "commit".into(),
+                    answer,
+                }
+                .into()
+            })
     }
 
     async fn stage(&self, paths: &[WorkspacePath]) -> Result<Result<(), String>, RunError> {
         let mut exec = Exec::argv(["git", "add", "--all"], TIMEOUT);
         if !paths.is_empty() {
             let list: Vec<&str> = paths.iter().map(WorkspacePath::as_str).collect();
-            let args = ["git", "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"];
+            let args = [
+                "git",
+                "add",
+                "--all",
+                "--pathspec-from-file=-",
+                "--pathspec-file-nul",
+            ];
             exec = Exec::argv(args, TIMEOUT).with_stdin(list.join("\0"));
         }
         let answer = self.exec(exec).await?;
-        Ok(if answer.ended.is_success() { Ok(()) } else { Err(last_line(&answer.stderr, answer.ended)) })
+        Ok(if answer.ended.is_success() {
+            Ok(())
+        } else {
+            Err(last_line(&answer.stderr, answer.ended))
+        })
     }
 
     async fn too_much(&self, blobs: &[StagedBlob]) -> Result<Option<String>, RunError> {
@@ -228,11 +279,19 @@ impl<'a> SandboxGit<'a> {
             )));
         }
         let ids: Vec<&str> = blobs.iter().map(|blob| blob.id.as_str()).collect();
-        let exec = Exec::argv(["git", "cat-file", "--batch-check=%(objectsize)"], TIMEOUT).with_stdin(ids.join("\n") + "\n");
+        let exec = Exec::argv(["git", "cat-file", "--batch-check=%(objectsize)"], TIMEOUT)
+            .with_stdin(ids.join("\n") + "\n");
         let sizes = self.checked("cat-file", exec).await?;
-        let total: u64 = String::from_utf8_lossy(&sizes).lines().filter_map(|line| line.parse::<u64>().ok()).sum();
+        let total: u64 = String::from_utf8_lossy(&sizes)
+            .lines()
+            .filter_map(|line| line.parse::<u64>().ok())
+            .sum();
         Ok((total > MAX_COMMIT_BYTES).then(|| {
-            format!("the commit adds {} MiB, at most {} are allowed", total >> 20, MAX_COMMIT_BYTES >> 20)
+            format!(
+                "the commit adds {} MiB, at most {} are allowed",
+                total >> 20,
+                MAX_COMMIT_BYTES >> 20
+            )
         }))
     }
 
@@ -241,25 +300,55 @@ impl<'a> SandboxGit<'a> {
         let text = self.git(&["log", "-1", "--format=%H%n%B"]).await?;
         let text = String::from_utf8_lossy(&text);
         let found = text.lines().skip(1).any(|line| line.trim() == trailer);
-        Ok(text.lines().next().filter(|_| found).and_then(CommitId::parse))
+        Ok(text
+            .lines()
+            .next()
+            .filter(|_| found)
+            .and_then(CommitId::parse))
     }
 
     /// Puts the workspace back on its branch at a commit, keeping the files.
     pub async fn put_back(&self, branch: &str, commit: &CommitId) -> Result<(), RunError> {
-        self.git(&["symbolic-ref", "HEAD", &format!("refs/heads/{branch}")]).await?;
-        self.git(&["reset", "--quiet", "--mixed", commit.as_str()]).await.map(drop)
+        self.git(&["symbolic-ref", "HEAD", &format!("refs/heads/{branch}")])
+            .await?;
+        self.git(&["reset", "--quiet", "--mixed", commit.as_str()])
+            .await
+            .map(drop)
     }
 
     /// Tells whether a revision continues a commit.
     pub async fn follows(&self, revision: &str, commit: &CommitId) -> Result<bool, RunError> {
-        let exec = Exec::argv(["git", "merge-base", "--is-ancestor", commit.as_str(), revision], TIMEOUT);
+        let exec = Exec::argv(
+            [
+                "git",
+                "merge-base",
+                "--is-ancestor",
+                commit.as_str(),
+                revision,
+            ],
+            TIMEOUT,
+        );
         Ok(self.exec(exec).await?.ended.is_success())
     }
 
     /// Writes the branch's commits after `known` to a bundle on the host.
-    pub async fn bundle(&self, branch: &str, known: &CommitId, file: &Path) -> Result<(), RunError> {
+    pub async fn bundle(
+        &self,
+        branch: &str,
+        known: &CommitId,
+        file: &Path,
+    ) -> Result<(), RunError> {
         let branch = format!("refs/heads/{branch}");
-        let bytes = self.git(&["bundle", "create", "--quiet", "-", &format!("^{known}"), &branch]).await?;
+        let bytes = self
+            .git(&[
+                "bundle",
+                "create",
+                "--quiet",
+                "-",
+                &format!("^{known}"),
+                &branch,
+            ])
+            .await?;
         std::fs::write(file, bytes).map_err(StoreError::when("write", file))?;
         Ok(())
     }
@@ -276,7 +365,10 @@ fn staged_blobs(raw: &str) -> Vec<StagedBlob> {
     let mut blobs = Vec::new();
     while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
         if let Some(id) = head.split(' ').nth(3) {
-            blobs.push(StagedBlob { id: id.to_owned(), path: path.to_owned() });
+            blobs.push(StagedBlob {
+                id: id.to_owned(),
+                path: path.to_owned(),
+            });
         }
     }
     blobs
@@ -285,11 +377,18 @@ fn staged_blobs(raw: &str) -> Vec<StagedBlob> {
 fn top_directories(blobs: &[StagedBlob]) -> String {
     let mut counts = std::collections::BTreeMap::<&str, usize>::new();
     for blob in blobs {
-        *counts.entry(blob.path.split('/').next().unwrap_or_default()).or_default() += 1;
+        *counts
+            .entry(blob.path.split('/').next().unwrap_or_default())
+            .or_default() += 1;
     }
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    counts.iter().take(3).map(|(dir, count)| format!("`{dir}` ({count})")).collect::<Vec<_>>().join(", ")
+    counts
+        .iter()
+        .take(3)
+        .map(|(dir, count)| format!("`{dir}` ({count})"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn last_line(stderr: &str, ended: Ended) -> String {
@@ -298,16 +397,23 @@ fn last_line(stderr: &str, ended: Ended) -> String {
 }
 
 fn scratch(name: &str) -> Result<SandboxPath, RunError> {
-    let path = WorkspacePath::parse(name).map_err(|error| SandboxError::Escapes(error.to_string()))?;
+    let path =
+        WorkspacePath::parse(name).map_err(|error| SandboxError::Escapes(error.to_string()))?;
     Ok(SandboxPath::in_scratch(&path))
 }
 
 fn parse_status(text: &str) -> WorkTree {
-    let mut tree = WorkTree { head: None, branch: None, entries: Vec::new() };
+    let mut tree = WorkTree {
+        head: None,
+        branch: None,
+        entries: Vec::new(),
+    };
     let mut parts = text.split('\0');
     while let Some(part) = parts.next() {
         let fields: Vec<&str> = part.splitn(2, ' ').collect();
-        let [kind, rest] = fields.as_slice() else { continue };
+        let [kind, rest] = fields.as_slice() else {
+            continue;
+        };
         match *kind {
             "#" => parse_header(rest, &mut tree),
             "1" => push_entry(&mut tree, rest, 7),
@@ -361,9 +467,28 @@ mod tests {
         let tree = parse_status(&text);
         assert_eq!(tree.head.as_ref().map(CommitId::as_str), Some(id.as_str()));
         assert_eq!(tree.branch.as_deref(), Some("ralph/t/x"));
-        let entries: Vec<(&str, &str)> = tree.entries.iter().map(|(c, p)| (c.as_str(), p.as_str())).collect();
-        assert_eq!(entries, [(".M", "src/a b.rs"), ("R.", "new.rs"), ("UU", "both.rs"), ("??", "un tracked/")]);
+        let entries: Vec<(&str, &str)> = tree
+            .entries
+            .iter()
+            .map(|(c, p)| (c.as_str(), p.as_str()))
+            .collect();
+        assert_eq!(
+            entries,
+            [
+                (".M", "src/a b.rs"),
+                ("R.", "new.rs"),
+                ("UU", "both.rs"),
+                ("??", "un tracked/")
+            ]
+        );
         let unborn = parse_status("# branch.oid (initial)\0# branch.head (detached)\0");
-        assert_eq!(unborn, WorkTree { head: None, branch: None, entries: vec![] });
+        assert_eq!(
+            unborn,
+            WorkTree {
+                head: None,
+                branch: None,
+                entries: vec![]
+            }
+        );
     }
 }

@@ -35,7 +35,7 @@ pub const OWNED: [(&str, Owner); 6] = [
 ];
 
 /// The largest file that is taken over from the agent.
-pub const MAX_AGENT_FILE: u64 = 1 << 20;
+pub(super) const MAX_AGENT_FILE: u64 = 1 << 20;
 
 /// The host's copies.
 pub struct Files {
@@ -69,13 +69,23 @@ impl Files {
     }
 
     /// Adds a line to `activity.log`.
-    pub fn log_activity(&mut self, at: jiff::Timestamp, iteration: u32, text: &str) -> Result<(), StoreError> {
+    pub fn log_activity(
+        &mut self,
+        at: jiff::Timestamp,
+        iteration: u32,
+        text: &str,
+    ) -> Result<(), StoreError> {
         let line = line(&self.redactor, at, iteration, text);
         self.activity.append(line.as_bytes(), Sync::Later)
     }
 
     /// Adds a line to `errors.log`.
-    pub fn log_error(&mut self, at: jiff::Timestamp, iteration: u32, text: &str) -> Result<(), StoreError> {
+    pub fn log_error(
+        &mut self,
+        at: jiff::Timestamp,
+        iteration: u32,
+        text: &str,
+    ) -> Result<(), StoreError> {
         let line = line(&self.redactor, at, iteration, text);
         self.errors.append(line.as_bytes(), Sync::Later)
     }
@@ -110,14 +120,20 @@ impl Files {
     /// Returns the last lines of `errors.log` without their times: what does not depend on the clock.
     pub fn errors_tail(&self) -> Result<String, StoreError> {
         let text = durable::tail(self.errors.path(), 32 << 10)?;
-        let lines: Vec<&str> = text.lines().map(|line| line.split_once(' ').map_or(line, |(_, rest)| rest)).collect();
+        let lines: Vec<&str> = text
+            .lines()
+            .map(|line| line.split_once(' ').map_or(line, |(_, rest)| rest))
+            .collect();
         Ok(lines[lines.len().saturating_sub(200)..].join("\n"))
     }
 
     /// Returns how far the files that only grow have grown.
     pub fn marks(&self) -> Result<BTreeMap<String, LogMark>, StoreError> {
         let guardrails = self.text("guardrails.md")?;
-        let mark = LogMark { bytes: guardrails.len() as u64, sha256: Digest::of(guardrails.as_bytes()) };
+        let mark = LogMark {
+            bytes: guardrails.len() as u64,
+            sha256: Digest::of(guardrails.as_bytes()),
+        };
         Ok(BTreeMap::from([
             ("activity.log".to_owned(), self.activity.mark()),
             ("errors.log".to_owned(), self.errors.mark()),
@@ -140,5 +156,8 @@ fn line(redactor: &Redactor, at: jiff::Timestamp, iteration: u32, text: &str) ->
         .filter(|c| !c.is_control() || *c == '\t')
         .collect();
     let at = at.round(jiff::Unit::Second).unwrap_or(at);
-    format!("{at} iteration={iteration} {}\n", redactor.redact(&one_line))
+    format!(
+        "{at} iteration={iteration} {}\n",
+        redactor.redact(&one_line)
+    )
 }

@@ -40,10 +40,16 @@ impl GitGuard {
             match std::fs::read(&path) {
                 Ok(bytes) => Ok((name, Some(bytes))),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((name, None)),
-                Err(source) => Err(StoreError { doing: "read", path, source }),
+                Err(source) => Err(StoreError {
+                    doing: "read",
+                    path,
+                    source,
+                }),
             }
         };
-        Ok(Self { expected: WATCHED.into_iter().map(recall).collect::<Result<_, _>>()? })
+        Ok(Self {
+            expected: WATCHED.into_iter().map(recall).collect::<Result<_, _>>()?,
+        })
     }
 
     /// Puts back what was changed. A missing `.git` is not its business.
@@ -67,7 +73,10 @@ impl GitGuard {
             findings.push(Finding::new(name, "changed; put back"));
         }
         let hooks = in_repo(".git/hooks")?;
-        let any = sandbox.list(&hooks).await.is_ok_and(|entries| !entries.is_empty());
+        let any = sandbox
+            .list(&hooks)
+            .await
+            .is_ok_and(|entries| !entries.is_empty());
         if any {
             sandbox.delete(&hooks).await?;
             findings.push(Finding::new(".git/hooks", "hooks were added; removed"));
@@ -89,6 +98,7 @@ fn host_name(name: &str) -> String {
 }
 
 pub(super) fn in_repo(name: &str) -> Result<SandboxPath, RunError> {
-    let path = WorkspacePath::parse(name).map_err(|error| SandboxError::Escapes(error.to_string()))?;
+    let path =
+        WorkspacePath::parse(name).map_err(|error| SandboxError::Escapes(error.to_string()))?;
     Ok(SandboxPath::in_repo(&path))
 }

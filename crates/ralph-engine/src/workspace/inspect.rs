@@ -22,7 +22,10 @@ pub struct Finding {
 
 impl Finding {
     pub(super) fn new(path: &str, finding: &str) -> Self {
-        Self { path: path.to_owned(), finding: finding.to_owned() }
+        Self {
+            path: path.to_owned(),
+            finding: finding.to_owned(),
+        }
     }
 }
 
@@ -43,24 +46,50 @@ pub struct Workspace {
 
 impl Workspace {
     /// Puts all files into a fresh sandbox.
-    pub async fn install(sandbox: &dyn Sandbox, files: &Files, task: String) -> Result<Self, RunError> {
+    pub async fn install(
+        sandbox: &dyn Sandbox,
+        files: &Files,
+        task: String,
+    ) -> Result<Self, RunError> {
         let guard = GitGuard::remember(sandbox, files.dir()).await?;
-        let mut workspace = Self { stamps: BTreeMap::new(), sent: BTreeMap::new(), task, guard };
+        let mut workspace = Self {
+            stamps: BTreeMap::new(),
+            sent: BTreeMap::new(),
+            task,
+            guard,
+        };
         workspace.restore(sandbox, files).await?;
         Ok(workspace)
     }
 
     /// Takes over a sandbox that an earlier process left. What it finds changed is put back.
-    pub async fn attach(sandbox: &dyn Sandbox, files: &Files, task: String) -> Result<(Self, Vec<Finding>), RunError> {
+    pub async fn attach(
+        sandbox: &dyn Sandbox,
+        files: &Files,
+        task: String,
+    ) -> Result<(Self, Vec<Finding>), RunError> {
         let guard = GitGuard::recall(files.dir())?;
-        let mut workspace = Self { stamps: BTreeMap::new(), sent: BTreeMap::new(), task, guard };
+        let mut workspace = Self {
+            stamps: BTreeMap::new(),
+            sent: BTreeMap::new(),
+            task,
+            guard,
+        };
         // The last process may have died between the host's copy and the sandbox's: only files that
         // are no beginning of the host's are told as changed.
         let mut findings = Vec::new();
         for (name, owner) in OWNED {
-            findings.extend(workspace.compare(sandbox, files, name, owner, Doubt::AfterCrash).await?);
+            findings.extend(
+                workspace
+                    .compare(sandbox, files, name, owner, Doubt::AfterCrash)
+                    .await?,
+            );
         }
-        findings.extend(workspace.compare_old_iterations(sandbox, files.dir()).await?);
+        findings.extend(
+            workspace
+                .compare_old_iterations(sandbox, files.dir())
+                .await?,
+        );
         findings.extend(workspace.guard.inspect(sandbox).await?);
         workspace.restore(sandbox, files).await?;
         Ok((workspace, findings))
@@ -73,10 +102,17 @@ impl Workspace {
 
     /// Writes everything that differs or is missing, without looking for reasons.
     async fn restore(&mut self, sandbox: &dyn Sandbox, files: &Files) -> Result<(), RunError> {
-        sandbox.write(&in_repo("ralph_task.md")?, self.task.as_bytes(), WriteMode::Replace).await?;
+        sandbox
+            .write(
+                &in_repo("ralph_task.md")?,
+                self.task.as_bytes(),
+                WriteMode::Replace,
+            )
+            .await?;
         for (name, _) in OWNED {
             transfer::upload(sandbox, &files.dir().file(name), &own(name)?).await?;
-            self.sent.insert(name, files.length(name).unwrap_or_default());
+            self.sent
+                .insert(name, files.length(name).unwrap_or_default());
         }
         self.stamp(sandbox).await
     }
@@ -89,23 +125,34 @@ impl Workspace {
                 Owner::Runner => {
                     let sent = self.sent.get(name).copied().unwrap_or_default();
                     transfer::upload_rest(sandbox, &path, sent, &own(name)?).await?;
-                    self.sent.insert(name, files.length(name).unwrap_or_default());
+                    self.sent
+                        .insert(name, files.length(name).unwrap_or_default());
                 }
                 // What people write on the host reaches the sandbox here.
                 Owner::People => {
                     let text = files.text(name)?;
-                    let same = sandbox.read(&own(name)?, MAX_AGENT_FILE).await.is_ok_and(|old| old == text.as_bytes());
+                    let same = sandbox
+                        .read(&own(name)?, MAX_AGENT_FILE)
+                        .await
+                        .is_ok_and(|old| old == text.as_bytes());
                     if !same {
-                        sandbox.write(&own(name)?, text.as_bytes(), WriteMode::Replace).await?;
+                        sandbox
+                            .write(&own(name)?, text.as_bytes(), WriteMode::Replace)
+                            .await?;
                     }
                 }
                 Owner::AgentAppends | Owner::Agent => {}
             }
         }
         let task = in_repo("ralph_task.md")?;
-        let same = sandbox.read(&task, MAX_AGENT_FILE).await.is_ok_and(|old| old == self.task.as_bytes());
+        let same = sandbox
+            .read(&task, MAX_AGENT_FILE)
+            .await
+            .is_ok_and(|old| old == self.task.as_bytes());
         if !same {
-            sandbox.write(&task, self.task.as_bytes(), WriteMode::Replace).await?;
+            sandbox
+                .write(&task, self.task.as_bytes(), WriteMode::Replace)
+                .await?;
         }
         self.stamp(sandbox).await
     }
@@ -116,13 +163,25 @@ impl Workspace {
             .await?
             .into_iter()
             .filter(|entry| entry.kind == EntryKind::File)
-            .map(|entry| (entry.name, Stamp { size: entry.size, modified: entry.modified }))
+            .map(|entry| {
+                (
+                    entry.name,
+                    Stamp {
+                        size: entry.size,
+                        modified: entry.modified,
+                    },
+                )
+            })
             .collect();
         Ok(())
     }
 
     /// Looks at everything the agent could have touched; takes over what it may write, puts the rest back.
-    pub async fn inspect(&mut self, sandbox: &dyn Sandbox, files: &Files) -> Result<Vec<Finding>, RunError> {
+    pub async fn inspect(
+        &mut self,
+        sandbox: &dyn Sandbox,
+        files: &Files,
+    ) -> Result<Vec<Finding>, RunError> {
         let mut findings = self.guard.inspect(sandbox).await?;
         findings.extend(self.inspect_task(sandbox).await?);
         let Ok(entries) = sandbox.list(&in_repo(".ralph")?).await else {
@@ -130,14 +189,25 @@ impl Workspace {
             sandbox.delete(&in_repo(".ralph")?).await?;
             self.restore(sandbox, files).await?;
             self.put_back_iterations(sandbox, files.dir()).await?;
-            findings.push(Finding::new(".ralph", "the directory was removed; put back"));
+            findings.push(Finding::new(
+                ".ralph",
+                "the directory was removed; put back",
+            ));
             return Ok(findings);
         };
         for (name, owner) in OWNED {
-            let now = entries.iter().find(|entry| entry.name == name && entry.kind == EntryKind::File);
-            let stamp = now.map(|entry| Stamp { size: entry.size, modified: entry.modified });
+            let now = entries
+                .iter()
+                .find(|entry| entry.name == name && entry.kind == EntryKind::File);
+            let stamp = now.map(|entry| Stamp {
+                size: entry.size,
+                modified: entry.modified,
+            });
             if stamp.is_none() || stamp != self.stamps.get(name).copied() {
-                findings.extend(self.compare(sandbox, files, name, owner, Doubt::None).await?);
+                findings.extend(
+                    self.compare(sandbox, files, name, owner, Doubt::None)
+                        .await?,
+                );
             }
         }
         Ok(findings)
@@ -146,12 +216,20 @@ impl Workspace {
     async fn inspect_task(&self, sandbox: &dyn Sandbox) -> Result<Option<Finding>, RunError> {
         let path = in_repo("ralph_task.md")?;
         let found = sandbox.read(&path, MAX_AGENT_FILE).await;
-        if found.as_ref().is_ok_and(|text| *text == self.task.as_bytes()) {
+        if found
+            .as_ref()
+            .is_ok_and(|text| *text == self.task.as_bytes())
+        {
             return Ok(None);
         }
         sandbox.delete(&path).await?;
-        sandbox.write(&path, self.task.as_bytes(), WriteMode::Replace).await?;
-        Ok(Some(Finding::new("ralph_task.md", "the contract was changed in the sandbox; put back, it has no effect")))
+        sandbox
+            .write(&path, self.task.as_bytes(), WriteMode::Replace)
+            .await?;
+        Ok(Some(Finding::new(
+            "ralph_task.md",
+            "the contract was changed in the sandbox; put back, it has no effect",
+        )))
     }
 
     /// Compares one file with the host's copy; takes it over or puts it back.
@@ -164,11 +242,14 @@ impl Workspace {
         doubt: Doubt,
     ) -> Result<Option<Finding>, RunError> {
         let host = files.dir().file(name);
-        let host_length = std::fs::metadata(&host).map(|meta| meta.len()).unwrap_or_default();
+        let host_length = std::fs::metadata(&host)
+            .map(|meta| meta.len())
+            .unwrap_or_default();
         let limit = MAX_AGENT_FILE.max(host_length.saturating_add(MAX_AGENT_FILE));
         let why = match sandbox.read(&own(name)?, limit).await {
             Ok(found) => {
-                let expected = std::fs::read(&host).map_err(crate::durable::StoreError::when("read", &host))?;
+                let expected = std::fs::read(&host)
+                    .map_err(crate::durable::StoreError::when("read", &host))?;
                 match judge(&found, &expected, owner, doubt) {
                     Judgement::Same => return Ok(None),
                     Judgement::TakeOver => {
@@ -180,19 +261,31 @@ impl Workspace {
             }
             Err(SandboxError::NotFound(_)) if doubt == Doubt::AfterCrash => return Ok(None),
             Err(SandboxError::NotFound(_)) => "removed",
-            Err(SandboxError::NotRegular(_) | SandboxError::Escapes(_)) => "replaced by something that is no file",
+            Err(SandboxError::NotRegular(_) | SandboxError::Escapes(_)) => {
+                "replaced by something that is no file"
+            }
             Err(SandboxError::TooLarge { .. }) => "made too large",
             Err(SandboxError::Io { .. }) => "made unreadable",
-            Err(error @ (SandboxError::Gone(_) | SandboxError::Spawn { .. })) => return Err(error.into()),
+            Err(error @ (SandboxError::Gone(_) | SandboxError::Spawn { .. })) => {
+                return Err(error.into());
+            }
         };
         sandbox.delete(&own(name)?).await?;
         transfer::upload(sandbox, &host, &own(name)?).await?;
-        self.sent.insert(name, files.length(name).unwrap_or_default());
-        Ok(Some(Finding::new(&format!(".ralph/{name}"), &format!("{why}; put back"))))
+        self.sent
+            .insert(name, files.length(name).unwrap_or_default());
+        Ok(Some(Finding::new(
+            &format!(".ralph/{name}"),
+            &format!("{why}; put back"),
+        )))
     }
 
     /// Compares the artifacts of all finished iterations with the host's, and puts them back.
-    pub async fn compare_old_iterations(&self, sandbox: &dyn Sandbox, dir: &RunDir) -> Result<Vec<Finding>, RunError> {
+    pub async fn compare_old_iterations(
+        &self,
+        sandbox: &dyn Sandbox,
+        dir: &RunDir,
+    ) -> Result<Vec<Finding>, RunError> {
         let mut findings = Vec::new();
         for number in 1.. {
             let host = dir.iteration(number);
@@ -202,8 +295,11 @@ impl Workspace {
             for name in RunDir::ARTIFACTS {
                 let path = format!(".ralph/iterations/{number}/{name}");
                 let file = host.join(name);
-                let expected = std::fs::read(&file).map_err(crate::durable::StoreError::when("read", &file))?;
-                let found = sandbox.read(&in_repo(&path)?, expected.len() as u64 + 1).await;
+                let expected = std::fs::read(&file)
+                    .map_err(crate::durable::StoreError::when("read", &file))?;
+                let found = sandbox
+                    .read(&in_repo(&path)?, expected.len() as u64 + 1)
+                    .await;
                 if found.is_ok_and(|found| found == expected) {
                     continue;
                 }
@@ -214,7 +310,11 @@ impl Workspace {
         Ok(findings)
     }
 
-    async fn put_back_iterations(&self, sandbox: &dyn Sandbox, dir: &RunDir) -> Result<(), RunError> {
+    async fn put_back_iterations(
+        &self,
+        sandbox: &dyn Sandbox,
+        dir: &RunDir,
+    ) -> Result<(), RunError> {
         self.compare_old_iterations(sandbox, dir).await.map(drop)
     }
 }
@@ -243,7 +343,9 @@ fn judge(found: &[u8], expected: &[u8], owner: Owner, doubt: Doubt) -> Judgement
         Owner::Agent if fits => Judgement::TakeOver,
         Owner::AgentAppends if fits && found.starts_with(expected) => Judgement::TakeOver,
         // The host's copy is written first, so a beginning of it is what a crash leaves.
-        Owner::Runner if doubt == Doubt::AfterCrash && expected.starts_with(found) => Judgement::Same,
+        Owner::Runner if doubt == Doubt::AfterCrash && expected.starts_with(found) => {
+            Judgement::Same
+        }
         Owner::AgentAppends => Judgement::PutBack("changed, though it may only grow"),
         Owner::Agent => Judgement::PutBack("made too large"),
         Owner::Runner | Owner::People => Judgement::PutBack("changed"),

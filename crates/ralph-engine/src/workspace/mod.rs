@@ -5,5 +5,5 @@ mod files;
 mod guard;
 mod inspect;
 
-pub use files::{Files, Owner, OWNED};
+pub use files::{Files, OWNED, Owner};
 pub use inspect::{Finding, Workspace};

@@ -9,10 +9,10 @@ use ralph_core::path::{SandboxPath, WorkspacePath};
 use ralph_core::ports::{Ended, SandboxError, WriteMode};
 use ralph_core::verdict::CheckResult;
 
+use crate::actions::Performed;
 use crate::capture::Captured;
 use crate::durable::{self, StoreError};
 use crate::error::RunError;
-use crate::perform::Performed;
 use crate::run::Run;
 use crate::store::RunDir;
 
@@ -45,18 +45,36 @@ impl Run {
     }
 
     /// Adds a command's output to the iteration's `test_output.txt`.
-    pub(crate) fn add_output(&self, command: &str, output: &Captured, ended: Ended) -> Result<(), RunError> {
+    pub(crate) fn add_output(
+        &self,
+        command: &str,
+        output: &Captured,
+        ended: Ended,
+    ) -> Result<(), RunError> {
         let command = self.outside.redactor.redact(command);
-        let newline = if output.both.is_empty() || output.both.ends_with('\n') { "" } else { "\n" };
+        let newline = if output.both.is_empty() || output.both.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
         let text = format!("$ {command}\n{}{newline}[{ended}]\n\n", output.both);
         self.append_open("test_output.txt", text.as_bytes())
     }
 
     /// Drops lines of `actions.jsonl` whose action is not in the journal: it is performed again.
     pub(crate) fn forget_unrecorded_lines(&self) -> Result<(), RunError> {
-        let path = self.dir.open_iteration(self.state().iteration).join("actions.jsonl");
-        let Ok(text) = std::fs::read_to_string(&path) else { return Ok(()) };
-        let recorded = self.state().open.as_ref().map_or(0, |open| open.results.len());
+        let path = self
+            .dir
+            .open_iteration(self.state().iteration)
+            .join("actions.jsonl");
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            return Ok(());
+        };
+        let recorded = self
+            .state()
+            .open
+            .as_ref()
+            .map_or(0, |open| open.results.len());
         let kept: String = text.split_inclusive('\n').take(recorded).collect();
         if kept.len() != text.len() {
             durable::write(&path, kept.as_bytes())?;
@@ -65,12 +83,19 @@ impl Run {
     }
 
     /// Writes the last files, copies all seven into the sandbox, and tells the journal.
-    pub(crate) async fn close_iteration(&mut self, summary: String, performed: Performed) -> Result<(), RunError> {
+    pub(crate) async fn close_iteration(
+        &mut self,
+        summary: String,
+        performed: Performed,
+    ) -> Result<(), RunError> {
         let number = self.state().iteration;
         let metrics = self.metrics(&performed);
         let open = self.dir.open_iteration(number);
         let pretty = |value: serde_json::Result<Vec<u8>>| value.unwrap_or_default();
-        durable::write_unsynced(&open.join("metrics.json"), &pretty(serde_json::to_vec_pretty(&metrics)))?;
+        durable::write_unsynced(
+            &open.join("metrics.json"),
+            &pretty(serde_json::to_vec_pretty(&metrics)),
+        )?;
         let pull = match &self.state().pull {
             Some(pull) => pretty(serde_json::to_vec_pretty(pull)),
             None => b"{}".to_vec(),
@@ -105,12 +130,23 @@ impl Run {
                     durable::write_unsynced(&path, b"")?;
                     Vec::new()
                 }
-                Err(source) => return Err(StoreError { doing: "read", path, source }.into()),
+                Err(source) => {
+                    return Err(StoreError {
+                        doing: "read",
+                        path,
+                        source,
+                    }
+                    .into());
+                }
             };
-            std::fs::File::open(&path).and_then(|file| file.sync_all()).map_err(StoreError::when("sync", &path))?;
+            std::fs::File::open(&path)
+                .and_then(|file| file.sync_all())
+                .map_err(StoreError::when("sync", &path))?;
             let copy = WorkspacePath::parse(&format!(".ralph/iterations/{number}/{name}"))
                 .map_err(|error| SandboxError::Escapes(error.to_string()))?;
-            self.sandbox.write(&SandboxPath::in_repo(&copy), &bytes, WriteMode::Replace).await?;
+            self.sandbox
+                .write(&SandboxPath::in_repo(&copy), &bytes, WriteMode::Replace)
+                .await?;
             files.insert(name.to_owned(), Digest::of(&bytes));
         }
         durable::sync_dir(&open)?;
@@ -122,7 +158,13 @@ impl Run {
         let open = state.open.as_ref();
         let now = self.outside.clock.now();
         let took = open.map_or(0, |open| now.duration_since(open.started_at).as_millis());
-        let boxes: BTreeSet<&str> = self.pinned.task().checkboxes.iter().map(|b| b.id.as_str()).collect();
+        let boxes: BTreeSet<&str> = self
+            .pinned
+            .task()
+            .checkboxes
+            .iter()
+            .map(|b| b.id.as_str())
+            .collect();
         Metrics {
             iteration: state.iteration,
             duration_ms: u64::try_from(took).unwrap_or_default(),
@@ -138,7 +180,11 @@ impl Run {
             diff: self.now.diff,
             test_exit_code: self.now.tests.as_ref().map(|check| check.ended.exit_code()),
             tests: self.now.tests.as_ref().and_then(|check| check.tests),
-            boxes_ticked: state.ticked.iter().filter(|id| boxes.contains(id.as_str())).count(),
+            boxes_ticked: state
+                .ticked
+                .iter()
+                .filter(|id| boxes.contains(id.as_str()))
+                .count(),
             boxes_total: boxes.len(),
             loop_score: None,
             head: state.head.clone(),

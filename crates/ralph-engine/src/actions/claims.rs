@@ -36,15 +36,24 @@ impl Run {
                 self.log_error(&format!("box {id} was claimed but is not ticked: {why}"))?;
             }
             let iteration = self.state().iteration;
-            self.journal.append(Event::ClaimChecked { iteration, checkbox: id.clone(), verified, why, checks })?;
+            self.journal.append(Event::ClaimChecked {
+                iteration,
+                checkbox: id.clone(),
+                verified,
+                why,
+                checks,
+            })?;
         }
-        self.set_ticks(ticked)?;
+        self.set_ticks(&ticked)?;
         self.check_milestones(claims)?;
         self.now.milestone_reached = self.complete_milestones() != before;
         Ok(())
     }
 
-    async fn verify_box(&mut self, id: &str) -> Result<(Vec<CheckResult>, Option<String>), RunError> {
+    async fn verify_box(
+        &mut self,
+        id: &str,
+    ) -> Result<(Vec<CheckResult>, Option<String>), RunError> {
         let Some(checkbox) = self.pinned.task().checkbox(id) else {
             return Ok((Vec::new(), Some(format!("the task has no checkbox `{id}`"))));
         };
@@ -63,12 +72,22 @@ impl Run {
     }
 
     /// Runs a check in the workspace; the same command is not run twice on the same files.
-    pub(crate) async fn check(&mut self, name: &str, command: &str) -> Result<CheckResult, RunError> {
+    pub(crate) async fn check(
+        &mut self,
+        name: &str,
+        command: &str,
+    ) -> Result<CheckResult, RunError> {
         if let Some(known) = self.now.checks.get(command) {
-            return Ok(CheckResult { name: name.to_owned(), duration_ms: 0, ..known.clone() });
+            return Ok(CheckResult {
+                name: name.to_owned(),
+                duration_ms: 0,
+                ..known.clone()
+            });
         }
         let mut capture = Capture::new(&self.outside.redactor);
-        let outcome = self.exec(Exec::shell(command, CHECK_TIMEOUT), &mut capture).await?;
+        let outcome = self
+            .exec(Exec::shell(command, CHECK_TIMEOUT), &mut capture)
+            .await?;
         let output = capture.finish();
         self.add_output(command, &output, outcome.ended)?;
         let check = CheckResult {
@@ -83,8 +102,15 @@ impl Run {
     }
 
     /// Remembers what a command of the model's says about the tests, and that files may have changed.
-    pub(crate) fn note_command(&mut self, command: &str, cwd: Option<&WorkspacePath>, ended: Ended, output: &Captured) {
-        let is_test = cwd.is_none() && self.pinned.contract().test_command.as_deref() == Some(command);
+    pub(crate) fn note_command(
+        &mut self,
+        command: &str,
+        cwd: Option<&WorkspacePath>,
+        ended: Ended,
+        output: &Captured,
+    ) {
+        let is_test =
+            cwd.is_none() && self.pinned.contract().test_command.as_deref() == Some(command);
         self.now.checks.clear();
         if is_test {
             let check = CheckResult {
@@ -104,7 +130,13 @@ impl Run {
             if complete.contains(id) {
                 continue;
             }
-            let why = if self.pinned.task().milestones.iter().any(|milestone| milestone.id == *id) {
+            let why = if self
+                .pinned
+                .task()
+                .milestones
+                .iter()
+                .any(|milestone| milestone.id == *id)
+            {
                 format!("milestone `{id}` still has open boxes")
             } else {
                 format!("the task has no milestone `{id}`")

@@ -7,8 +7,8 @@ use ralph_core::run::RunStatus;
 use ralph_core::surface::{self, Surface};
 use ralph_core::verdict::{self, CheckResult, Standing};
 
+use super::pull_body;
 use crate::error::RunError;
-use crate::pull_body;
 use crate::run::Run;
 
 /// The most of a branch's diff that is searched for secrets.
@@ -35,7 +35,12 @@ impl Run {
 
     fn standing(&self) -> Standing {
         let state = self.state();
-        let open = self.pinned.task().checkboxes.iter().filter(|checkbox| !state.ticked.contains(&checkbox.id));
+        let open = self
+            .pinned
+            .task()
+            .checkboxes
+            .iter()
+            .filter(|checkbox| !state.ticked.contains(&checkbox.id));
         Standing {
             open_boxes: open.map(|checkbox| checkbox.id.clone()).collect(),
             dirty_files: self.view.tree.dirty(),
@@ -46,7 +51,10 @@ impl Run {
     /// Tells whether this very commit was red in a clean room already.
     fn is_known_red(&self) -> bool {
         let state = self.state();
-        state.verified.as_ref().is_some_and(|(head, green)| *head == state.head && !green)
+        state
+            .verified
+            .as_ref()
+            .is_some_and(|(head, green)| *head == state.head && !green)
     }
 
     async fn try_success(&mut self) -> Result<bool, RunError> {
@@ -59,7 +67,11 @@ impl Run {
         let report = self.clean_room(&head).await?;
         if report.reasons.is_empty() {
             let ready = self.pinned.contract().pr.ready_on_success;
-            let state = if ready { PullState::Open } else { PullState::Draft };
+            let state = if ready {
+                PullState::Open
+            } else {
+                PullState::Draft
+            };
             if let Err(reasons) = self.publish(state, &report.checks).await? {
                 self.refuse_success(reasons)?;
                 self.set_status(RunStatus::Running)?;
@@ -70,8 +82,12 @@ impl Run {
         }
         let mut ticked = self.state().ticked.clone();
         ticked.retain(|id| !report.red_boxes.contains(id));
-        self.set_ticks(ticked)?;
-        let reasons = report.reasons.iter().map(|why| format!("in the clean room: {why}")).collect();
+        self.set_ticks(&ticked)?;
+        let reasons = report
+            .reasons
+            .iter()
+            .map(|why| format!("in the clean room: {why}"))
+            .collect();
         self.refuse_success(reasons)?;
         self.set_status(RunStatus::Running)?;
         Ok(false)
@@ -80,12 +96,17 @@ impl Run {
     fn refuse_success(&mut self, reasons: Vec<String>) -> Result<(), RunError> {
         self.log_error(&format!("success is refused: {}", reasons.join("; ")))?;
         let iteration = self.state().iteration;
-        self.journal.append(Event::SuccessRefused { iteration, reasons })?;
+        self.journal
+            .append(Event::SuccessRefused { iteration, reasons })?;
         Ok(())
     }
 
     /// Pushes the branch and brings the pull request up to date; the inner error is a rule it breaks.
-    async fn publish(&mut self, state: PullState, evidence: &[CheckResult]) -> Result<Result<(), Vec<String>>, RunError> {
+    async fn publish(
+        &mut self,
+        state: PullState,
+        evidence: &[CheckResult],
+    ) -> Result<Result<(), Vec<String>>, RunError> {
         let surface = self.surface().await?;
         let broken = self.broken_rules(&surface).await?;
         if !broken.is_empty() {
@@ -101,7 +122,8 @@ impl Run {
             if self.state().pull.as_ref() != Some(&pull) {
                 let verb = if opened { "opened" } else { "updated" };
                 self.log_activity(&format!("pull request {} {verb}", pull.number))?;
-                self.journal.append(Event::PullRequestUpdated { pull, opened })?;
+                self.journal
+                    .append(Event::PullRequestUpdated { pull, opened })?;
             }
         }
         Ok(Ok(()))
@@ -110,7 +132,13 @@ impl Run {
     async fn surface(&self) -> Result<Surface, RunError> {
         let state = self.state();
         let changed = self.repo.changed(&state.plan.base, &state.head).await?;
-        let mut commands: Vec<String> = self.pinned.task().all_verify_commands().iter().map(ToString::to_string).collect();
+        let mut commands: Vec<String> = self
+            .pinned
+            .task()
+            .all_verify_commands()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         commands.extend(self.pinned.contract().test_command.clone());
         Ok(surface::touched(&changed, &commands))
     }
@@ -125,13 +153,18 @@ impl Run {
             broken.extend(named);
         }
         let state = self.state();
-        let diff = self.repo.diff(&state.plan.base, &state.head, MAX_SCAN).await?;
+        let diff = self
+            .repo
+            .diff(&state.plan.base, &state.head, MAX_SCAN)
+            .await?;
         let mut file = String::new();
         for line in diff.split(|byte| *byte == b'\n') {
             if let Some(name) = line.strip_prefix(b"+++ b/") {
                 file = String::from_utf8_lossy(name).into_owned();
             } else if line.starts_with(b"+") && self.outside.redactor.redact_bytes(line) != line {
-                broken.push(format!("`{file}` adds something that looks like a secret; remove it from the branch"));
+                broken.push(format!(
+                    "`{file}` adds something that looks like a secret; remove it from the branch"
+                ));
                 break;
             }
         }
@@ -145,8 +178,17 @@ impl Run {
             return Ok(());
         }
         self.outside.scm.may_push(&branch).await?;
-        self.journal.append(Event::PushStarted { branch: branch.clone(), head: head.clone() })?;
-        self.repo.push(self.outside.scm.remote(), &head, &format!("refs/heads/{branch}")).await?;
+        self.journal.append(Event::PushStarted {
+            branch: branch.clone(),
+            head: head.clone(),
+        })?;
+        self.repo
+            .push(
+                self.outside.scm.remote(),
+                &head,
+                &format!("refs/heads/{branch}"),
+            )
+            .await?;
         self.log_activity(&format!("pushed {} to {branch}", head.short()))?;
         self.journal.append(Event::Pushed { branch, head })?;
         Ok(())
@@ -167,9 +209,17 @@ impl Run {
             base: run.plan.base_branch.clone(),
             commit: run.head.clone(),
             title: pull_body::title(&facts),
-            body: self.outside.redactor.redact(&pull_body::body(&facts)).into_owned(),
+            body: self
+                .outside
+                .redactor
+                .redact(&pull_body::body(&facts))
+                .into_owned(),
             labels: settings.labels.clone(),
-            state: if settings.draft { state } else { PullState::Open },
+            state: if settings.draft {
+                state
+            } else {
+                PullState::Open
+            },
         }
     }
 
@@ -181,14 +231,19 @@ impl Run {
         let saved = async {
             self.repo.adopt(&remote, &reference).await?;
             let paths = ["journal.jsonl", "ralph_task.md", "files", "iterations"];
-            let commit = self.repo.snapshot(self.dir.root(), &paths, &reference, &message).await?;
+            let commit = self
+                .repo
+                .snapshot(self.dir.root(), &paths, &reference, &message)
+                .await?;
             self.repo.push(&remote, &commit, &reference).await?;
             Ok::<_, RunError>(commit)
         };
         let event = match saved.await {
             Ok(commit) => Event::StateSaved { reference, commit },
             // The host's copy decides; the side ref is for the day it is gone.
-            Err(error) => Event::Notice { message: format!("the run's files were not saved to {reference}: {error}") },
+            Err(error) => Event::Notice {
+                message: format!("the run's files were not saved to {reference}: {error}"),
+            },
         };
         self.journal.append(event)?;
         Ok(())

@@ -19,22 +19,38 @@ impl Run {
         let findings = self.workspace.inspect(&*self.sandbox, &self.files).await?;
         self.tell_tampering(findings)?;
         let mut tree = self.look().await?;
-        let start = self.state().open.as_ref().map_or_else(|| self.state().head.clone(), |open| open.head.clone());
+        let start = self
+            .state()
+            .open
+            .as_ref()
+            .map_or_else(|| self.state().head.clone(), |open| open.head.clone());
         let git = SandboxGit::new(&*self.sandbox);
         let mut diff = git.diff(&start, &tree).await?;
-        let moved = tree.head.as_ref().is_some_and(|head| *head != self.state().head);
+        let moved = tree
+            .head
+            .as_ref()
+            .is_some_and(|head| *head != self.state().head);
         if moved && !self.import(&tree).await? {
             tree = SandboxGit::new(&*self.sandbox).status().await?;
         }
-        self.view.diff_stat =
-            if tree.entries.is_empty() { String::new() } else { SandboxGit::new(&*self.sandbox).diff_stat().await? };
+        self.view.diff_stat = if tree.entries.is_empty() {
+            String::new()
+        } else {
+            SandboxGit::new(&*self.sandbox).diff_stat().await?
+        };
         let uncommitted = (!tree.entries.is_empty()).then(|| Digest::of(&diff));
         self.now.changed = self.state().head != start || uncommitted != self.view.uncommitted;
         self.view.uncommitted = uncommitted;
         self.now.diff = measure(&diff);
         diff.truncate(MAX_DIFF);
         let clean = self.outside.redactor.redact_bytes(&diff);
-        durable::write_unsynced(&self.dir.open_iteration(self.state().iteration).join("git_diff.patch"), &clean)?;
+        durable::write_unsynced(
+            &self
+                .dir
+                .open_iteration(self.state().iteration)
+                .join("git_diff.patch"),
+            &clean,
+        )?;
         self.view.tree = tree;
         Ok(())
     }
@@ -43,7 +59,11 @@ impl Run {
         for Finding { path, finding } in findings {
             self.log_error(&format!("tamper: `{path}`: {finding}"))?;
             let iteration = self.state().iteration;
-            self.journal.append(Event::Tamper { iteration, path, finding })?;
+            self.journal.append(Event::Tamper {
+                iteration,
+                path,
+                finding,
+            })?;
         }
         Ok(())
     }
@@ -53,10 +73,15 @@ impl Run {
         let branch = self.state().plan.branch.clone();
         let git = SandboxGit::new(&*self.sandbox);
         let finding = match git.status().await {
-            Ok(tree) if tree.branch.as_deref() == Some(&branch) && tree.head.is_some() => return Ok(tree),
+            Ok(tree) if tree.branch.as_deref() == Some(&branch) && tree.head.is_some() => {
+                return Ok(tree);
+            }
             Ok(tree) => {
                 let target = self.latest_of_ours(tree.head).await?;
-                SandboxGit::new(&*self.sandbox).put_back(&branch, &target).await.map(|()| "another branch was checked out; put back")
+                SandboxGit::new(&*self.sandbox)
+                    .put_back(&branch, &target)
+                    .await
+                    .map(|()| "another branch was checked out; put back")
             }
             Err(RunError::Git(GitError::InSandbox { .. })) => Err(RunError::Interrupted),
             Err(error) => return Err(error),
@@ -71,7 +96,10 @@ impl Run {
             git.hide_own_files().await?;
             "the repository was damaged; put back, files kept"
         };
-        self.tell_tampering(vec![Finding { path: ".git".into(), finding: finding.into() }])?;
+        self.tell_tampering(vec![Finding {
+            path: ".git".into(),
+            finding: finding.into(),
+        }])?;
         SandboxGit::new(&*self.sandbox).status().await
     }
 
@@ -87,13 +115,19 @@ impl Run {
 
     /// Takes the sandbox's commits into the host's repository. Tells whether they were taken.
     async fn import(&mut self, tree: &WorkTree) -> Result<bool, RunError> {
-        let Some(head) = tree.head.clone() else { return Ok(false) };
+        let Some(head) = tree.head.clone() else {
+            return Ok(false);
+        };
         let branch = self.state().plan.branch.clone();
         let known = self.state().head.clone();
         let bundle = self.dir.root().join("in.bundle");
         let git = SandboxGit::new(&*self.sandbox);
         let taken = match git.bundle(&branch, &known, &bundle).await {
-            Ok(()) => self.repo.import(&bundle, &branch).await.map_err(RunError::from),
+            Ok(()) => self
+                .repo
+                .import(&bundle, &branch)
+                .await
+                .map_err(RunError::from),
             Err(error) => Err(error),
         };
         std::fs::remove_file(&bundle).ok();
@@ -101,12 +135,15 @@ impl Run {
             Ok(()) => {
                 let subjects = self.repo.subjects(&known, &head).await?;
                 let commits = subjects.len() as u64;
-                self.journal.append(Event::CommitsImported { head, commits })?;
+                self.journal
+                    .append(Event::CommitsImported { head, commits })?;
                 self.view.subjects = [subjects, std::mem::take(&mut self.view.subjects)].concat();
                 self.view.subjects.truncate(10);
                 return Ok(true);
             }
-            Err(RunError::Git(error @ (GitError::Failed { .. } | GitError::InSandbox { .. }))) => error.to_string(),
+            Err(RunError::Git(error @ (GitError::Failed { .. } | GitError::InSandbox { .. }))) => {
+                error.to_string()
+            }
             Err(error) => return Err(error),
         };
         self.log_error(&format!(
@@ -114,13 +151,17 @@ impl Run {
             known.short()
         ))?;
         self.journal.append(Event::ImportRefused { why })?;
-        SandboxGit::new(&*self.sandbox).put_back(&branch, &known).await?;
+        SandboxGit::new(&*self.sandbox)
+            .put_back(&branch, &known)
+            .await?;
         Ok(false)
     }
 
     /// Runs the test command if the files changed and the model did not run it on them itself.
     pub(crate) async fn test(&mut self) -> Result<(), RunError> {
-        let Some(command) = self.pinned.contract().test_command.clone() else { return Ok(()) };
+        let Some(command) = self.pinned.contract().test_command.clone() else {
+            return Ok(());
+        };
         let known = self.now.checks.get(&command).cloned();
         if known.is_none() && !self.now.changed {
             return Ok(());
@@ -129,7 +170,11 @@ impl Run {
             Some(check) => check,
             None => self.check("test_command", &command).await?,
         };
-        let verb = if check.ended.is_success() { "green" } else { "red" };
+        let verb = if check.ended.is_success() {
+            "green"
+        } else {
+            "red"
+        };
         self.log_activity(&format!("tests are {verb}: {}", check.ended))?;
         let iteration = self.state().iteration;
         self.now.tests = Some(check.clone());
@@ -165,7 +210,14 @@ mod tests {
     fn a_diff_is_measured_by_its_hunks() {
         let diff = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-old\n+new\n+--- more\n same\n\
                      diff --git a/y b/y\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+y\n";
-        assert_eq!(measure(diff), DiffSize { files: 2, added: 3, removed: 1 });
+        assert_eq!(
+            measure(diff),
+            DiffSize {
+                files: 2,
+                added: 3,
+                removed: 1
+            }
+        );
         assert_eq!(measure(b""), DiffSize::default());
     }
 }

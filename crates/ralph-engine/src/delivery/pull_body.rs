@@ -22,25 +22,53 @@ const END: &str = "<!-- ralph:end -->";
 pub(crate) fn title(facts: &Facts<'_>) -> String {
     let plan = &facts.state.plan;
     let fallback = format!("[Ralph] {}: {}", plan.title, plan.task_id);
-    let template = facts.task.contract.pr.title_template.clone().unwrap_or(fallback);
-    fill(&template, facts).lines().next().unwrap_or_default().to_owned()
+    let template = facts
+        .task
+        .contract
+        .pr
+        .title_template
+        .clone()
+        .unwrap_or(fallback);
+    fill(&template, facts)
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Returns the body: the task's own text, then the facts between markers.
 pub(crate) fn body(facts: &Facts<'_>) -> String {
     let template = facts.task.contract.pr.body_template.clone();
-    let own = template.map_or_else(|| format!("Work on task `{}`.\n", facts.state.plan.task_id), |text| fill(&text, facts));
-    let mut body = format!("{}\n\n{BEGIN}\n## Checklist\n\n{}", own.trim_end(), checklist(facts));
+    let own = template.map_or_else(
+        || format!("Work on task `{}`.\n", facts.state.plan.task_id),
+        |text| fill(&text, facts),
+    );
+    let mut body = format!(
+        "{}\n\n{BEGIN}\n## Checklist\n\n{}",
+        own.trim_end(),
+        checklist(facts)
+    );
     body.push_str(&evidence(facts));
     let state = facts.state;
     let _ = write!(
         body,
         "\n## Run\n\n- run `{}`, {} iterations, {} input and {} output tokens, {}\n- commit `{}`\n",
-        state.plan.run, state.iteration, state.usage.input_tokens, state.usage.output_tokens, state.cost, state.head
+        state.plan.run,
+        state.iteration,
+        state.usage.input_tokens,
+        state.usage.output_tokens,
+        state.cost,
+        state.head
     );
     let sections = [
-        ("Changes to what verifies this work", &facts.surface.verification),
-        ("Files that execute on a developer's machine", &facts.surface.executes_for_developers),
+        (
+            "Changes to what verifies this work",
+            &facts.surface.verification,
+        ),
+        (
+            "Files that execute on a developer's machine",
+            &facts.surface.executes_for_developers,
+        ),
         ("Workflow files", &facts.surface.workflows),
     ];
     for (heading, findings) in sections {
@@ -53,7 +81,11 @@ pub(crate) fn body(facts: &Facts<'_>) -> String {
         }
     }
     if !facts.surface.deleted_tests.is_empty() {
-        let _ = writeln!(body, "\n**{} test files were removed.**", facts.surface.deleted_tests.len());
+        let _ = writeln!(
+            body,
+            "\n**{} test files were removed.**",
+            facts.surface.deleted_tests.len()
+        );
     }
     body.push_str(END);
     body.push('\n');
@@ -72,7 +104,11 @@ fn fill(template: &str, facts: &Facts<'_>) -> String {
 fn checklist(facts: &Facts<'_>) -> String {
     let mut text = String::new();
     for checkbox in &facts.task.checkboxes {
-        let mark = if facts.state.ticked.contains(&checkbox.id) { 'x' } else { ' ' };
+        let mark = if facts.state.ticked.contains(&checkbox.id) {
+            'x'
+        } else {
+            ' '
+        };
         let _ = writeln!(text, "- [{mark}] {} {}", checkbox.id, quiet(&checkbox.text));
     }
     text
@@ -87,7 +123,10 @@ fn evidence(facts: &Facts<'_>) -> String {
         facts.state.head
     );
     for check in facts.evidence {
-        let tests = check.tests.map(|count| format!(", {} passed, {} failed", count.passed, count.failed)).unwrap_or_default();
+        let tests = check
+            .tests
+            .map(|count| format!(", {} passed, {} failed", count.passed, count.failed))
+            .unwrap_or_default();
         let _ = writeln!(
             text,
             "| {} | `{}` | {}{tests} | {} ms |",
@@ -102,8 +141,14 @@ fn evidence(facts: &Facts<'_>) -> String {
 
 /// Keeps text from notifying people, hiding itself or leaving its line.
 fn quiet(text: &str) -> String {
-    let one_line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    one_line.replace('@', "@\u{200b}").replace("<!--", "&lt;!--").replace("-->", "--&gt;")
+    let one_line: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    one_line
+        .replace('@', "@\u{200b}")
+        .replace("<!--", "&lt;!--")
+        .replace("-->", "--&gt;")
 }
 
 fn cell(text: &str) -> String {
@@ -112,6 +157,9 @@ fn cell(text: &str) -> String {
 
 /// Makes text safe between backticks in a table.
 fn code(text: &str) -> String {
-    let one_line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let one_line: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
     one_line.replace('`', "'").replace('|', "\\|")
 }

@@ -7,8 +7,8 @@ use ralph_core::id::CommitId;
 use ralph_core::ports::{Exec, Sandbox};
 use ralph_core::verdict::{self, CheckResult, Verdict};
 
+use crate::actions::CHECK_TIMEOUT;
 use crate::capture::Capture;
-use crate::claims::CHECK_TIMEOUT;
 use crate::error::RunError;
 use crate::git::SandboxGit;
 use crate::prepare;
@@ -26,11 +26,14 @@ pub(crate) struct Report {
 impl Run {
     /// Judges a commit. The answer is in the journal when this returns.
     pub(crate) async fn clean_room(&mut self, head: &CommitId) -> Result<Report, RunError> {
-        self.journal.append(Event::VerifyStarted { head: head.clone() })?;
+        self.journal
+            .append(Event::VerifyStarted { head: head.clone() })?;
         let room = prepare::create(&mut self.journal, &self.outside, Purpose::CleanRoom).await?;
         let checked = self.check_in(&*room, head).await;
         room.remove().await?;
-        self.journal.append(Event::SandboxRemoved { sandbox: room.id().clone() })?;
+        self.journal.append(Event::SandboxRemoved {
+            sandbox: room.id().clone(),
+        })?;
         let report = checked?;
         self.journal.append(Event::VerifyFinished {
             head: head.clone(),
@@ -48,13 +51,24 @@ impl Run {
         let git = SandboxGit::new(room);
         git.check_out().await?;
         let tree = git.status().await?;
-        let mut report = Report { checks: Vec::new(), reasons: Vec::new(), red_boxes: BTreeSet::new() };
+        let mut report = Report {
+            checks: Vec::new(),
+            reasons: Vec::new(),
+            red_boxes: BTreeSet::new(),
+        };
         if tree.head.as_ref() != Some(head) {
-            report.reasons.push(format!("the clean checkout is not at commit {}", head.short()));
+            report.reasons.push(format!(
+                "the clean checkout is not at commit {}",
+                head.short()
+            ));
             return Ok(report);
         }
         for (name, command) in self.clean_room_commands() {
-            let known = report.checks.iter().find(|check| check.command == command).cloned();
+            let known = report
+                .checks
+                .iter()
+                .find(|check| check.command == command)
+                .cloned();
             let check = match known {
                 Some(check) => CheckResult { name, ..check },
                 None => self.check_once(room, name, &command).await?,
@@ -74,20 +88,33 @@ impl Run {
     fn clean_room_commands(&self) -> Vec<(String, String)> {
         let task = self.pinned.task();
         let contract = self.pinned.contract();
-        let boxes = task.checkboxes.iter().flat_map(|b| b.verify.iter().map(|command| (b.id.clone(), command.clone())));
+        let boxes = task.checkboxes.iter().flat_map(|b| {
+            b.verify
+                .iter()
+                .map(|command| (b.id.clone(), command.clone()))
+        });
         let global = contract
             .verify_commands
             .iter()
             .enumerate()
             .map(|(index, command)| (format!("verify_commands[{index}]"), command.clone()));
-        let test = contract.test_command.iter().map(|command| ("test_command".to_owned(), command.clone()));
+        let test = contract
+            .test_command
+            .iter()
+            .map(|command| ("test_command".to_owned(), command.clone()));
         boxes.chain(global).chain(test).collect()
     }
 
-    async fn check_once(&mut self, room: &dyn Sandbox, name: String, command: &str) -> Result<CheckResult, RunError> {
+    async fn check_once(
+        &mut self,
+        room: &dyn Sandbox,
+        name: String,
+        command: &str,
+    ) -> Result<CheckResult, RunError> {
         let mut capture = Capture::new(&self.outside.redactor);
         let outcome = {
-            let mut running = std::pin::pin!(room.exec(Exec::shell(command, CHECK_TIMEOUT), &mut capture));
+            let mut running =
+                std::pin::pin!(room.exec(Exec::shell(command, CHECK_TIMEOUT), &mut capture));
             loop {
                 tokio::select! {
                     outcome = &mut running => break outcome?,
@@ -96,9 +123,17 @@ impl Run {
             }
         };
         let output = capture.finish();
-        self.add_output(&format!("{command}   # in the clean room"), &output, outcome.ended)?;
+        self.add_output(
+            &format!("{command}   # in the clean room"),
+            &output,
+            outcome.ended,
+        )?;
         if !outcome.ended.is_success() {
-            self.log_error(&format!("clean room: `{command}`: {}; output ends:\n{}", outcome.ended, output.tail(20)))?;
+            self.log_error(&format!(
+                "clean room: `{command}`: {}; output ends:\n{}",
+                outcome.ended,
+                output.tail(20)
+            ))?;
         }
         Ok(CheckResult {
             name,

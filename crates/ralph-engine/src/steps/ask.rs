@@ -5,7 +5,7 @@ use std::time::Duration;
 use ralph_core::action::{self, Response};
 use ralph_core::event::Event;
 use ralph_core::id::Digest;
-use ralph_core::ports::{Ended, ModelError, ModelRequest, Reply};
+use ralph_core::ports::{Ended, Finish, ModelError, ModelRequest, Reply};
 use ralph_core::prompt::{self, GitSummary, LastOutput, LastTests, Snapshot};
 use ralph_core::{budget, price};
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,14 @@ pub struct Attempt {
     pub error: Option<String>,
 }
 
+/// Reads a reply; one that was cut off is never performed, even if what is there can be read.
+fn read(reply: &Reply) -> Result<Response, String> {
+    match reply.finish {
+        Finish::Length => Err("the reply was cut off at the output limit; answer with less".into()),
+        Finish::Complete => action::parse(&reply.text).map_err(|error| error.to_string()),
+    }
+}
+
 impl Run {
     /// Begins an iteration, or goes on with the one that a crash left open.
     pub(crate) fn begin_iteration(&mut self) -> Result<(), RunError> {
@@ -57,7 +65,8 @@ impl Run {
         let before = self.state().spent();
         durable::make_dir(&self.dir.open_iteration(iteration))?;
         let head = self.state().head.clone();
-        self.journal.append(Event::IterationStarted { iteration, head })?;
+        self.journal
+            .append(Event::IterationStarted { iteration, head })?;
         self.warn_about_budgets(&before)?;
         self.log_activity(&format!("iteration {iteration} starts"))
     }
@@ -77,7 +86,12 @@ impl Run {
         let first = self.request()?;
         let mut request = first.clone();
         for _ in responses.attempts.len()..MAX_READINGS {
-            if let Some(Attempt { reply, error: Some(errors), .. }) = responses.attempts.last() {
+            if let Some(Attempt {
+                reply,
+                error: Some(errors),
+                ..
+            }) = responses.attempts.last()
+            {
                 request = prompt::build_repair(&first, reply, errors);
             }
             let limits = self.pinned.contract().limits();
@@ -85,12 +99,12 @@ impl Run {
                 return Ok(None);
             }
             let reply = self.call(&request, &mut responses).await?;
-            match action::parse(&reply.text) {
+            match read(&reply) {
                 Ok(response) => {
                     self.accept(&response)?;
                     return Ok(Some(response));
                 }
-                Err(error) => self.reject(&mut responses, &error.to_string())?,
+                Err(errors) => self.reject(&mut responses, &errors)?,
             }
         }
         Ok(None)
@@ -101,7 +115,11 @@ impl Run {
             return Ok(());
         }
         let iteration = self.state().iteration;
-        self.log_activity(&format!("reply: {} ({} actions)", response.summary, response.actions.len()))?;
+        self.log_activity(&format!(
+            "reply: {} ({} actions)",
+            response.summary,
+            response.actions.len()
+        ))?;
         self.journal.append(Event::ReplyAccepted {
             iteration,
             summary: response.summary.clone(),
@@ -112,7 +130,12 @@ impl Run {
     }
 
     fn reject(&mut self, responses: &mut Responses, errors: &str) -> Result<(), RunError> {
-        if self.state().open.as_ref().is_some_and(|open| open.rejected.is_some()) {
+        if self
+            .state()
+            .open
+            .as_ref()
+            .is_some_and(|open| open.rejected.is_some())
+        {
             return Ok(());
         }
         if let Some(last) = responses.attempts.last_mut() {
@@ -120,20 +143,35 @@ impl Run {
         }
         self.write_responses(responses)?;
         let (iteration, attempt) = (self.state().iteration, self.attempts());
-        self.log_error(&format!("the reply could not be read, nothing of it was done: {errors}"))?;
-        self.journal.append(Event::ReplyRejected { iteration, attempt, errors: errors.to_owned() })?;
+        self.log_error(&format!(
+            "the reply could not be read, nothing of it was done: {errors}"
+        ))?;
+        self.journal.append(Event::ReplyRejected {
+            iteration,
+            attempt,
+            errors: errors.to_owned(),
+        })?;
         Ok(())
     }
 
     /// Asks until there is a reply. Provider errors use up time, not iterations.
-    async fn call(&mut self, request: &ModelRequest, responses: &mut Responses) -> Result<Reply, RunError> {
+    async fn call(
+        &mut self,
+        request: &ModelRequest,
+        responses: &mut Responses,
+    ) -> Result<Reply, RunError> {
         self.write_prompt(request)?;
         let text = request.text();
         let mut wait = FIRST_WAIT;
         for tried in 1.. {
             let (iteration, attempt) = (self.state().iteration, self.attempts() + 1);
             let prompt = Digest::of(text.as_bytes());
-            self.journal.append(Event::ModelAsked { iteration, attempt, prompt, prompt_bytes: text.len() })?;
+            self.journal.append(Event::ModelAsked {
+                iteration,
+                attempt,
+                prompt,
+                prompt_bytes: text.len(),
+            })?;
             let started = self.outside.clock.monotonic();
             let error = match self.listen(request).await? {
                 Ok(reply) => {
@@ -147,19 +185,31 @@ impl Run {
                 ModelError::Transient { retry_after, .. } if tried < MAX_TRIES => {
                     Some(retry_after.unwrap_or(wait).min(LONGEST_WAIT))
                 }
-                ModelError::Transient { .. } | ModelError::Unauthorized { .. } | ModelError::Broken { .. } => None,
+                ModelError::Transient { .. }
+                | ModelError::Unauthorized { .. }
+                | ModelError::Broken { .. } => None,
             };
             let retry_in_ms = retry.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
             self.log_error(&error.to_string())?;
-            self.journal.append(Event::ModelFailed { iteration, attempt, error: error.to_string(), retry_in_ms })?;
-            let Some(pause) = retry else { return Err(error.into()) };
+            self.journal.append(Event::ModelFailed {
+                iteration,
+                attempt,
+                error: error.to_string(),
+                retry_in_ms,
+            })?;
+            let Some(pause) = retry else {
+                return Err(error.into());
+            };
             self.sleep(pause).await?;
             wait = (wait * 2).min(LONGEST_WAIT);
         }
         Err(RunError::Interrupted)
     }
 
-    async fn listen(&mut self, request: &ModelRequest) -> Result<Result<Reply, ModelError>, RunError> {
+    async fn listen(
+        &mut self,
+        request: &ModelRequest,
+    ) -> Result<Result<Reply, ModelError>, RunError> {
         let model = self.outside.model.clone();
         let mut asking = std::pin::pin!(model.ask(request));
         loop {
@@ -181,7 +231,12 @@ impl Run {
     }
 
     // Charged before parsing: the provider bills a reply even when it is unreadable.
-    fn record_reply(&mut self, reply: &Reply, responses: &mut Responses, waited: Duration) -> Result<(), RunError> {
+    fn record_reply(
+        &mut self,
+        reply: &Reply,
+        responses: &mut Responses,
+        waited: Duration,
+    ) -> Result<(), RunError> {
         let attempt = self.attempts();
         let mut text = reply.text.clone();
         if text.len() > MAX_REPLY_BYTES {
@@ -217,8 +272,12 @@ impl Run {
     pub(crate) fn warn_about_budgets(&mut self, before: &budget::Spent) -> Result<(), RunError> {
         let limits = self.pinned.contract().limits();
         for (budget, percent) in budget::warnings(&limits, before, &self.spent()) {
-            self.log_activity(&format!("{percent} % of the budget `{}` are used", budget.key()))?;
-            self.journal.append(Event::BudgetWarning { budget, percent })?;
+            self.log_activity(&format!(
+                "{percent} % of the budget `{}` are used",
+                budget.key()
+            ))?;
+            self.journal
+                .append(Event::BudgetWarning { budget, percent })?;
         }
         Ok(())
     }
@@ -248,7 +307,9 @@ impl Run {
             .ok()
             .and_then(|text| serde_json::from_slice(&text).ok())
             .unwrap_or_default();
-        responses.attempts.truncate(self.state().open.as_ref().map_or(0, |open| open.replies));
+        responses
+            .attempts
+            .truncate(self.state().open.as_ref().map_or(0, |open| open.replies));
         responses
     }
 
@@ -282,11 +343,20 @@ impl Run {
             git: GitSummary {
                 branch: state.plan.branch.clone(),
                 head: state.head.short().to_owned(),
-                status: tree.entries.iter().take(100).map(|(code, path)| format!("{code} {path}")).collect(),
+                status: tree
+                    .entries
+                    .iter()
+                    .take(100)
+                    .map(|(code, path)| format!("{code} {path}"))
+                    .collect(),
                 status_total: tree.entries.len(),
                 diff_stat: self.view.diff_stat.clone(),
                 last_commits: self.view.subjects.clone(),
-                diff_file: if last > 0 { format!(".ralph/iterations/{last}/git_diff.patch") } else { String::new() },
+                diff_file: if last > 0 {
+                    format!(".ralph/iterations/{last}/git_diff.patch")
+                } else {
+                    String::new()
+                },
             },
             last_output: self.last_output(last)?,
             refusals: state.refusals.clone(),
@@ -304,10 +374,21 @@ impl Run {
         if output_tail.is_empty() {
             return Ok(None);
         }
-        let code = self.state().last_metrics.as_ref().and_then(|metrics| metrics.test_exit_code);
+        let code = self
+            .state()
+            .last_metrics
+            .as_ref()
+            .and_then(|metrics| metrics.test_exit_code);
         let command = self.pinned.contract().test_command.clone();
-        let tests = command.zip(code).map(|(command, code)| LastTests { command, ended: Ended::Exited(code) });
+        let tests = command.zip(code).map(|(command, code)| LastTests {
+            command,
+            ended: Ended::Exited(code),
+        });
         let file = format!(".ralph/iterations/{last}/test_output.txt");
-        Ok(Some(LastOutput { tests, output_tail, file }))
+        Ok(Some(LastOutput {
+            tests,
+            output_tail,
+            file,
+        }))
     }
 }

@@ -1,0 +1,56 @@
+//! Commits: exactly one for each commit action, whatever happens in between.
+
+use ralph_core::action::{clean_message, rules};
+use ralph_core::path::WorkspacePath;
+
+use super::perform::Effect;
+use crate::error::RunError;
+use crate::git::{CommitOutcome, SandboxGit};
+use crate::run::Run;
+
+impl Run {
+    pub(super) async fn commit(
+        &mut self,
+        index: usize,
+        message: &str,
+        paths: &[WorkspacePath],
+    ) -> Result<Effect, RunError> {
+        if let Some(why) = paths.iter().find_map(rules::refuse_commit) {
+            return Ok(Effect::refused(why));
+        }
+        let run = &self.state().plan.run;
+        let message = format!(
+            "{}\n\nRalph-Run: {run}\n{}\n",
+            clean_message(message),
+            self.trailer(index)
+        );
+        let message = self.outside.redactor.redact(&message).into_owned();
+        let git = SandboxGit::new(&*self.sandbox);
+        Ok(match git.commit(&message, paths).await {
+            Ok(CommitOutcome::Made(commit)) => Effect::done(format!("commit {commit}")),
+            Ok(CommitOutcome::Nothing) => Effect::done("nothing to commit"),
+            Ok(CommitOutcome::Rejected(why)) => Effect::failed(why),
+            Err(RunError::Git(error)) => Effect::failed(error.to_string()),
+            Err(error) => return Err(error),
+        })
+    }
+
+    /// The mark of a commit: no two commits of a run carry the same.
+    fn trailer(&self, index: usize) -> String {
+        format!(
+            "Ralph-Action: {}/{}/{index}",
+            self.state().plan.run,
+            self.state().iteration
+        )
+    }
+
+    pub(super) async fn commit_before_restart(
+        &self,
+        index: usize,
+    ) -> Result<Option<Effect>, RunError> {
+        let made = SandboxGit::new(&*self.sandbox)
+            .head_has(&self.trailer(index))
+            .await?;
+        Ok(made.map(|commit| Effect::done(format!("commit {commit} was made before the restart"))))
+    }
+}

@@ -1,0 +1,174 @@
+//! Writes and patches: what a file will be is computed first, so that the intent can say it.
+
+use ralph_core::action::{Action, rules};
+use ralph_core::event::ActionResult;
+use ralph_core::id::Digest;
+use ralph_core::patch;
+use ralph_core::path::{SandboxPath, WorkspacePath};
+use ralph_core::ports::{SandboxError, WriteMode};
+
+use super::perform::Effect;
+use crate::error::RunError;
+use crate::run::Run;
+
+/// The largest file an action may read or leave behind.
+const MAX_FILE: u64 = 5 << 20;
+
+/// A file action with its outcome computed: nothing is left to decide when it is performed.
+pub(super) enum FileStep {
+    Write {
+        path: WorkspacePath,
+        bytes: Vec<u8>,
+        detail: String,
+    },
+    Delete {
+        path: WorkspacePath,
+    },
+    /// A crash came after the effect and before the record.
+    AlreadyDone,
+    Not(ActionResult),
+}
+
+impl FileStep {
+    /// Returns the digest the file will have; none if nothing will change.
+    pub(super) fn digest(&self) -> Option<Digest> {
+        match self {
+            Self::Write { bytes, .. } => Some(Digest::of(bytes)),
+            Self::Delete { .. } => Some(Digest::of(b"")),
+            Self::AlreadyDone | Self::Not(_) => None,
+        }
+    }
+}
+
+impl Run {
+    /// Computes what a write or a patch will leave behind, without touching anything.
+    pub(super) async fn plan_file_step(
+        &self,
+        action: &Action,
+        path: &WorkspacePath,
+        intended: Option<Digest>,
+    ) -> Result<FileStep, RunError> {
+        let refused = if let Action::Write { mode, .. } = action {
+            rules::refuse_write(path, *mode)
+        } else {
+            rules::refuse_patch(path)
+        };
+        let workflow = rules::is_workflow(path) && !self.pinned.contract().allow_workflow_changes;
+        let refused = refused.or_else(|| {
+            workflow.then(|| {
+                "workflow files need `allow_workflow_changes: true` in the task's front matter"
+                    .to_owned()
+            })
+        });
+        if let Some(why) = refused {
+            return Ok(FileStep::Not(ActionResult::Refused { why }));
+        }
+        let old = match self
+            .sandbox
+            .read(&SandboxPath::in_repo(path), MAX_FILE)
+            .await
+        {
+            Ok(bytes) => Some(bytes),
+            Err(SandboxError::NotFound(_)) => None,
+            Err(SandboxError::Escapes(_)) => {
+                let why = format!("`{path}` leads outside the repository");
+                return Ok(FileStep::Not(ActionResult::Refused { why }));
+            }
+            Err(error @ (SandboxError::Gone(_) | SandboxError::Spawn { .. })) => {
+                return Err(error.into());
+            }
+            Err(error) => {
+                return Ok(FileStep::Not(ActionResult::Failed {
+                    why: error.to_string(),
+                }));
+            }
+        };
+        let now = Digest::of(old.as_deref().unwrap_or_default());
+        if intended.is_some_and(|intended| intended == now) {
+            return Ok(FileStep::AlreadyDone);
+        }
+        Ok(new_content(action, path, old))
+    }
+
+    pub(super) async fn do_file_step(&mut self, step: FileStep) -> Result<Effect, RunError> {
+        let done = match &step {
+            FileStep::Not(result) => return Ok(Effect::of(result.clone())),
+            FileStep::AlreadyDone => return Ok(Effect::done("was done before the restart")),
+            FileStep::Write { path, bytes, .. } => {
+                self.now.checks.clear();
+                self.sandbox
+                    .write(&SandboxPath::in_repo(path), bytes, WriteMode::Replace)
+                    .await
+            }
+            FileStep::Delete { path } => self.sandbox.delete(&SandboxPath::in_repo(path)).await,
+        };
+        match (done, step) {
+            (Ok(()), FileStep::Write { detail, .. }) => Ok(Effect::done(detail)),
+            (Ok(()), _) => Ok(Effect::done("deleted")),
+            (Err(SandboxError::Escapes(path)), _) => Ok(Effect::refused(format!(
+                "`{path}` leads outside the repository"
+            ))),
+            (Err(error @ (SandboxError::Gone(_) | SandboxError::Spawn { .. })), _) => {
+                Err(error.into())
+            }
+            (Err(error), _) => Ok(Effect::failed(error.to_string())),
+        }
+    }
+}
+
+fn new_content(action: &Action, path: &WorkspacePath, old: Option<Vec<u8>>) -> FileStep {
+    let failed = |why: String| FileStep::Not(ActionResult::Failed { why });
+    match action {
+        Action::Write { content, mode, .. } => {
+            let bytes = match mode {
+                WriteMode::Replace => content.clone().into_bytes(),
+                WriteMode::Append => {
+                    [old.unwrap_or_default(), content.clone().into_bytes()].concat()
+                }
+            };
+            if bytes.len() as u64 > MAX_FILE {
+                return failed(format!(
+                    "`{path}` would have {} bytes, at most {MAX_FILE} are allowed",
+                    bytes.len()
+                ));
+            }
+            let detail = format!("{} bytes", bytes.len());
+            FileStep::Write {
+                path: path.clone(),
+                bytes,
+                detail,
+            }
+        }
+        Action::Patch { patch: diff, .. } => {
+            let Ok(text) = old.map(String::from_utf8).transpose() else {
+                return failed(format!("`{path}` is not a text file"));
+            };
+            match patch::apply(path.as_str(), text.as_deref(), diff) {
+                Ok(patch::Patched {
+                    text: Some(text),
+                    fuzzy,
+                    ..
+                }) => {
+                    let detail = if fuzzy {
+                        "applied, not exactly where it said"
+                    } else {
+                        "applied"
+                    };
+                    FileStep::Write {
+                        path: path.clone(),
+                        bytes: text.into_bytes(),
+                        detail: detail.into(),
+                    }
+                }
+                Ok(patch::Patched { text: None, .. }) => FileStep::Delete { path: path.clone() },
+                Err(error) => failed(error.to_string()),
+            }
+        }
+        Action::Run { .. }
+        | Action::Commit { .. }
+        | Action::Rotate { .. }
+        | Action::Pause { .. }
+        | Action::StopSuccess { .. }
+        | Action::StopFailure { .. } => failed("not a file action".into()),
+    }
+}

@@ -1,0 +1,379 @@
+//! Carries out the actions of a reply, one after the other; each intent is on disk before its
+//! effect, so that a crash between them is settled by looking at the world.
+
+use std::time::Duration;
+
+use ralph_core::action::{Action, Response};
+use ralph_core::budget;
+use ralph_core::event::{ActionResult, Event, IterationOutcome};
+use ralph_core::id::Digest;
+use ralph_core::path::{SandboxPath, WorkspacePath};
+use ralph_core::ports::{Exec, SandboxError};
+use ralph_core::task::OnActionError;
+use serde::Serialize;
+
+use crate::capture::{Capture, Captured};
+use crate::control::Wish;
+use crate::error::RunError;
+use crate::run::Run;
+
+/// The longest a command may take, whatever the model asks for.
+const MAX_TIMEOUT: Duration = Duration::from_hours(2);
+
+/// An action that was begun before a restart, with the digest its file will have.
+type Pending = (usize, Option<Digest>);
+
+/// How the actions of an iteration went.
+#[derive(Debug, Clone)]
+pub(crate) struct Performed {
+    pub(crate) outcome: IterationOutcome,
+    /// The model's words with its control action.
+    pub(crate) reason: String,
+    pub(crate) total: usize,
+    pub(crate) succeeded: usize,
+    pub(crate) repaired: bool,
+}
+
+impl Performed {
+    pub(crate) fn unreadable() -> Self {
+        Self {
+            outcome: IterationOutcome::Unreadable,
+            reason: String::new(),
+            total: 0,
+            succeeded: 0,
+            repaired: false,
+        }
+    }
+}
+
+/// One line of `actions.jsonl`.
+#[derive(Serialize)]
+struct Line<'a> {
+    index: usize,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    label: String,
+    #[serde(flatten)]
+    result: &'a ActionResult,
+    duration_ms: u64,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    stdout: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    stderr: &'a str,
+}
+
+/// What an action did, before it is told.
+pub(super) struct Effect {
+    result: ActionResult,
+    output: Captured,
+}
+
+impl Effect {
+    pub(super) fn of(result: ActionResult) -> Self {
+        Self {
+            result,
+            output: Captured::default(),
+        }
+    }
+
+    pub(super) fn done(detail: impl Into<String>) -> Self {
+        Self::of(ActionResult::Done {
+            detail: detail.into(),
+        })
+    }
+
+    pub(super) fn failed(why: impl Into<String>) -> Self {
+        Self::of(ActionResult::Failed { why: why.into() })
+    }
+
+    pub(super) fn refused(why: impl Into<String>) -> Self {
+        Self::of(ActionResult::Refused { why: why.into() })
+    }
+}
+
+impl Run {
+    /// Performs the actions up to the first control action or failure; the rest is recorded as skipped.
+    pub(crate) async fn perform(&mut self, response: &Response) -> Result<Performed, RunError> {
+        let mut performed = Performed {
+            outcome: IterationOutcome::Completed,
+            total: response.actions.len(),
+            repaired: response.repaired,
+            ..Performed::unreadable()
+        };
+        self.forget_unrecorded_lines()?;
+        let mut skip: Option<&str> = None;
+        for (index, action) in response.actions.iter().enumerate() {
+            if skip.is_none() {
+                skip = self.reason_to_stop(&mut performed).await?;
+            }
+            let result = match (self.result_of(index), skip) {
+                (Some(result), _) => result,
+                (None, Some(why)) => {
+                    let effect = Effect::of(ActionResult::Skipped {
+                        why: why.to_owned(),
+                    });
+                    self.tell(index, action, effect, Duration::ZERO)?
+                }
+                (None, None) => self.step(index, action).await?,
+            };
+            performed.succeeded += usize::from(result.is_success());
+            if skip.is_none() {
+                skip = self.after(index, action, &result, &mut performed);
+            }
+        }
+        Ok(performed)
+    }
+
+    /// Looks between two actions: people's wishes and used-up budgets end an iteration early.
+    async fn reason_to_stop(
+        &mut self,
+        performed: &mut Performed,
+    ) -> Result<Option<&'static str>, RunError> {
+        self.boundary().await?;
+        if self.control.wish == Some(Wish::Rotate) {
+            self.control.wish = None;
+            performed.outcome = IterationOutcome::Rotated;
+            return Ok(Some("a person wants a fresh iteration"));
+        }
+        let limits = self.pinned.contract().limits();
+        if budget::exhausted(&limits, &self.spent()).is_some() {
+            performed.outcome = IterationOutcome::OutOfBudget;
+            return Ok(Some("a budget is used up"));
+        }
+        Ok(None)
+    }
+
+    /// Decides what an action's result means for the ones after it.
+    fn after(
+        &self,
+        index: usize,
+        action: &Action,
+        result: &ActionResult,
+        performed: &mut Performed,
+    ) -> Option<&'static str> {
+        let control = match action {
+            Action::Rotate { reason } => Some((IterationOutcome::Rotated, reason)),
+            Action::Pause { reason } => Some((IterationOutcome::Paused, reason)),
+            Action::StopSuccess { reason } => Some((IterationOutcome::StopRequested, reason)),
+            Action::StopFailure { reason } => Some((IterationOutcome::GaveUp, reason)),
+            Action::Run { .. }
+            | Action::Patch { .. }
+            | Action::Write { .. }
+            | Action::Commit { .. } => None,
+        };
+        if let Some((outcome, reason)) = control {
+            performed.outcome = outcome;
+            performed.reason.clone_from(reason);
+            return Some("an earlier action ended the iteration");
+        }
+        let go_on = self.pinned.contract().on_action_error == OnActionError::Continue;
+        if result.is_success() || go_on {
+            return None;
+        }
+        performed.outcome = IterationOutcome::ActionFailed { index };
+        Some("an earlier action failed")
+    }
+
+    fn result_of(&self, index: usize) -> Option<ActionResult> {
+        self.state()
+            .open
+            .as_ref()
+            .and_then(|open| open.results.get(&index).cloned())
+    }
+
+    /// Performs one action: intent, effect, outcome.
+    async fn step(&mut self, index: usize, action: &Action) -> Result<ActionResult, RunError> {
+        let pending = self
+            .state()
+            .open
+            .as_ref()
+            .and_then(|open| open.pending.clone())
+            .filter(|(at, _)| *at == index);
+        if pending.is_some() && matches!(action, Action::Run { .. }) {
+            // What it did until the crash is unknown; that is said before it runs again.
+            self.log_error(&format!(
+                "`{}` was interrupted by a restart and runs again",
+                action.label()
+            ))?;
+            self.tell(
+                index,
+                action,
+                Effect::of(ActionResult::Interrupted),
+                Duration::ZERO,
+            )?;
+        }
+        let started = self.outside.clock.monotonic();
+        let effect = self.effect_of(index, action, pending).await?;
+        let took = self.outside.clock.monotonic().saturating_sub(started);
+        self.tell(index, action, effect, took)
+    }
+
+    /// Writes the intent down, then does it. `pending` is what was intended before a restart.
+    async fn effect_of(
+        &mut self,
+        index: usize,
+        action: &Action,
+        pending: Option<Pending>,
+    ) -> Result<Effect, RunError> {
+        match action {
+            Action::Run {
+                command,
+                cwd,
+                timeout,
+            } => {
+                self.intend(index, action, None)?;
+                self.run_command(command, cwd.as_ref(), *timeout).await
+            }
+            Action::Patch { path, .. } | Action::Write { path, .. } => {
+                let step = self
+                    .plan_file_step(action, path, pending.and_then(|(_, after)| after))
+                    .await?;
+                self.intend(index, action, step.digest())?;
+                self.do_file_step(step).await
+            }
+            Action::Commit { message, paths } => {
+                let before = match pending {
+                    Some(_) => self.commit_before_restart(index).await?,
+                    None => None,
+                };
+                self.intend(index, action, None)?;
+                match before {
+                    Some(effect) => Ok(effect),
+                    None => self.commit(index, message, paths).await,
+                }
+            }
+            Action::Rotate { .. }
+            | Action::Pause { .. }
+            | Action::StopSuccess { .. }
+            | Action::StopFailure { .. } => {
+                self.intend(index, action, None)?;
+                Ok(Effect::done(""))
+            }
+        }
+    }
+
+    fn intend(
+        &mut self,
+        index: usize,
+        action: &Action,
+        after: Option<Digest>,
+    ) -> Result<(), RunError> {
+        let iteration = self.state().iteration;
+        self.journal.append(Event::ActionStarted {
+            iteration,
+            index,
+            action: action.kind().to_owned(),
+            label: action.label(),
+            after,
+        })?;
+        Ok(())
+    }
+
+    async fn run_command(
+        &mut self,
+        command: &str,
+        cwd: Option<&WorkspacePath>,
+        timeout: Duration,
+    ) -> Result<Effect, RunError> {
+        let dir = cwd.map_or_else(SandboxPath::repo, SandboxPath::in_repo);
+        let exec = Exec::shell(command, timeout.min(MAX_TIMEOUT)).in_dir(dir);
+        let mut capture = Capture::new(&self.outside.redactor);
+        let outcome = match self.exec(exec, &mut capture).await {
+            Ok(outcome) => outcome,
+            Err(RunError::Sandbox(
+                error @ (SandboxError::Escapes(_) | SandboxError::NotFound(_)),
+            )) => {
+                return Ok(Effect::failed(format!(
+                    "the directory cannot be used: {error}"
+                )));
+            }
+            Err(error) => return Err(error),
+        };
+        let output = capture.finish();
+        self.add_output(command, &output, outcome.ended)?;
+        self.note_command(command, cwd, outcome.ended, &output);
+        Ok(Effect {
+            result: ActionResult::Ran {
+                ended: outcome.ended,
+                stdout_bytes: outcome.stdout_bytes,
+                stderr_bytes: outcome.stderr_bytes,
+            },
+            output,
+        })
+    }
+
+    /// Tells an outcome: in `actions.jsonl`, in the logs, in the journal.
+    fn tell(
+        &mut self,
+        index: usize,
+        action: &Action,
+        effect: Effect,
+        took: Duration,
+    ) -> Result<ActionResult, RunError> {
+        let Effect { result, output } = effect;
+        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let label = self.outside.redactor.redact(&action.label()).into_owned();
+        if !matches!(result, ActionResult::Interrupted) {
+            let line = Line {
+                index,
+                kind: action.kind(),
+                label: label.clone(),
+                result: &result,
+                duration_ms,
+                stdout: &output.stdout,
+                stderr: &output.stderr,
+            };
+            let mut text = serde_json::to_string(&line).unwrap_or_default();
+            text.push('\n');
+            self.append_open("actions.jsonl", text.as_bytes())?;
+        }
+        let words = describe(&result);
+        self.log_activity(&format!(
+            "action {index} {} `{label}`: {words} ({duration_ms} ms)",
+            action.kind()
+        ))?;
+        if !result.is_success()
+            && !matches!(
+                result,
+                ActionResult::Skipped { .. } | ActionResult::Interrupted
+            )
+        {
+            let tail = output.tail(20);
+            let tail = if tail.is_empty() {
+                String::new()
+            } else {
+                format!("; output ends:\n{tail}")
+            };
+            self.log_error(&format!(
+                "action {index} {} `{label}`: {words}{tail}",
+                action.kind()
+            ))?;
+        }
+        self.journal.append(Event::ActionFinished {
+            iteration: self.state().iteration,
+            index,
+            action: action.kind().to_owned(),
+            label,
+            result: result.clone(),
+            duration_ms,
+            tail: if result.is_success() {
+                String::new()
+            } else {
+                output.tail(5)
+            },
+        })?;
+        Ok(result)
+    }
+}
+
+fn describe(result: &ActionResult) -> String {
+    match result {
+        ActionResult::Done { detail } if detail.is_empty() => "done".into(),
+        ActionResult::Done { detail } => format!("done, {detail}"),
+        ActionResult::Ran { ended, .. } => ended.to_string(),
+        ActionResult::Failed { why } => format!("failed: {why}"),
+        ActionResult::Refused { why } => format!("refused: {why}"),
+        ActionResult::Skipped { why } => format!("skipped: {why}"),
+        ActionResult::Interrupted => "interrupted by a restart".into(),
+    }
+}
