@@ -1,1 +1,13 @@
-//! ralph.
+//! The program `ralph`: its command line, its configuration and what it shows on a terminal.
+//!
+//! - [`cli`] reads the arguments and has one file per command; errors and exit codes are its API.
+//! - [`config`] is the one place that reads the environment, `.env`, `ralph.toml` and
+//!   `config/models.yaml`.
+//! - [`terminal`] shows the records of a run to a person, and lets nothing through that a terminal
+//!   would obey.
+//! - [`clock`] is the machine's time.
+
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod terminal;

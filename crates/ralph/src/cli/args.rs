@@ -1,0 +1,282 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use ralph_core::plan::Engine;
+
+/// The task file that commands take when none is named.
+pub const TASK_FILE: &str = "ralph_task.md";
+
+/// Run coding agents in a loop until a task is really done
+#[derive(Debug, Parser)]
+#[command(
+    name = "ralph",
+    bin_name = "ralph",
+    version,
+    arg_required_else_help = true,
+    subcommand_required = true,
+    after_help = "Start with:\n  ralph init    write a task file\n  ralph lint    see what it lacks\n  ralph run     let it be done"
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Write a task file to start from
+    Init(InitArgs),
+    /// Check a task file before it is run
+    #[command(
+        after_help = "Examples:\n  ralph lint\n  ralph lint tasks/login.md --json | jq '.findings[].code'\n\nExit codes: 0 no errors, 1 errors"
+    )]
+    Lint(LintArgs),
+    /// Work on a task until it is done, out of budget or in need of a person
+    #[command(
+        after_help = "Examples:\n  ralph run\n  ralph run tasks/login.md --sandbox docker --profile strong\n  ralph run --model scripted:replies.jsonl --json\n\nExit codes: 0 succeeded, 10 failed, 11 paused for a person, 12 the task file was refused, 130 interrupted"
+    )]
+    Run(RunArgs),
+    /// List all runs, the newest first
+    Runs(RunsArgs),
+    /// Show where a run stands
+    Show(ShowArgs),
+    /// Print what a run has done
+    Logs(LogsArgs),
+    /// Make a run wait at its next action
+    Pause(RunArg),
+    /// Continue a run that waits or was interrupted
+    Resume(ResumeArgs),
+    /// Make a run start a fresh iteration at its next action
+    Rotate(RunArg),
+    /// End a run and keep its sandbox for a look
+    Stop(RunArg),
+    /// Check a run's records from files and git alone
+    Audit(AuditArgs),
+    /// Show again what a run showed, from its journal
+    Replay(RunArg),
+    /// Try ralph without a model, a container or a network
+    Demo(DemoArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+}
+
+impl Command {
+    /// Tells whether its output is meant for a script.
+    pub fn is_json(&self) -> bool {
+        match self {
+            Self::Lint(LintArgs { json, .. })
+            | Self::Run(RunArgs { json, .. })
+            | Self::Runs(RunsArgs { json })
+            | Self::Show(ShowArgs { json, .. })
+            | Self::Resume(ResumeArgs { json, .. })
+            | Self::Audit(AuditArgs { json, .. }) => *json,
+            Self::Init(_)
+            | Self::Logs(_)
+            | Self::Pause(_)
+            | Self::Rotate(_)
+            | Self::Stop(_)
+            | Self::Replay(_)
+            | Self::Demo(_)
+            | Self::Completions(_) => false,
+        }
+    }
+}
+
+/// Arguments of `init`.
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// Overwrite files that exist
+    #[arg(long)]
+    pub force: bool,
+    /// Write config/models.yaml too
+    #[arg(long)]
+    pub models: bool,
+}
+
+/// Arguments of `lint`.
+#[derive(Debug, Args)]
+pub struct LintArgs {
+    /// The task file
+    #[arg(default_value = TASK_FILE)]
+    pub file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The task file
+    #[arg(default_value = TASK_FILE)]
+    pub file: PathBuf,
+    /// Take this repository instead of the task's
+    #[arg(long, value_name = "PATH|URL", value_parser = NonEmptyStringValueParser::new())]
+    pub repo: Option<String>,
+    /// Run commands in a sandbox of this provider
+    #[arg(long, value_name = "PROVIDER", value_parser = NonEmptyStringValueParser::new())]
+    pub sandbox: Option<String>,
+    /// Choose who does the work
+    #[arg(long, value_enum)]
+    pub engine: Option<EngineName>,
+    /// Use this model profile
+    #[arg(long, conflicts_with = "model", value_parser = NonEmptyStringValueParser::new())]
+    pub profile: Option<String>,
+    /// Use this model, such as scripted:FILE.jsonl
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub model: Option<String>,
+    /// Print the plan and start nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON, one record per line
+    #[arg(long)]
+    pub json: bool,
+    /// What to do when the task has an unfinished run.
+    #[command(flatten)]
+    pub again: Again,
+}
+
+/// What to do when the task has an unfinished run.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub struct Again {
+    /// Start a new run even if the task has an unfinished one
+    #[arg(long)]
+    pub new: bool,
+    /// Continue the task's unfinished run
+    #[arg(long)]
+    pub resume: bool,
+}
+
+/// Who does the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EngineName {
+    /// The model answers with actions and ralph performs them
+    Actions,
+    /// A coding agent's program works inside the sandbox
+    Agent,
+}
+
+impl From<EngineName> for Engine {
+    fn from(name: EngineName) -> Self {
+        match name {
+            EngineName::Actions => Self::Actions,
+            EngineName::Agent => Self::Agent,
+        }
+    }
+}
+
+/// Arguments of `runs`.
+#[derive(Debug, Args)]
+pub struct RunsArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A run, for commands that need nothing else.
+#[derive(Debug, Args)]
+pub struct RunArg {
+    /// The run: its id, the start of it, its task's id, or `last`
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub run: String,
+}
+
+/// Arguments of `show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `logs`.
+#[derive(Debug, Args)]
+pub struct LogsArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// Go on printing until nobody works on the run
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Print the errors instead
+    #[arg(long)]
+    pub errors: bool,
+}
+
+/// Arguments of `resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// Print JSON, one record per line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `audit`.
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Put the demo into this directory instead of a temporary one
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+    /// Keep the directory afterwards
+    #[arg(long)]
+    pub keep: bool,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_help_text_is_imperative_without_a_full_stop() {
+        let command = Cli::command();
+        for subcommand in command.get_subcommands() {
+            let abouts = subcommand.get_about().into_iter();
+            let helps = subcommand.get_arguments().filter_map(clap::Arg::get_help);
+            for text in abouts.chain(helps).map(ToString::to_string) {
+                assert!(!text.ends_with('.'), "{}: {text}", subcommand.get_name());
+                assert!(
+                    text.starts_with(|c: char| c.is_uppercase()),
+                    "{}: {text}",
+                    subcommand.get_name()
+                );
+            }
+        }
+    }
+}

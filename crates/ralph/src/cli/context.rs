@@ -1,0 +1,89 @@
+//! What a command can ask for besides its arguments. Nothing is read before it is needed.
+
+use std::sync::Arc;
+
+use ralph_core::ports::Clock;
+use ralph_core::secret::Redactor;
+use ralph_engine::store::{RunDir, StateDir};
+
+use super::args::RunArg;
+use super::error::CliError;
+use super::output::Output;
+use crate::clock::SystemClock;
+use crate::config::{Environment, Profiles, Settings};
+use crate::terminal::{Look, Mode, Progress};
+
+/// What a command can ask for.
+#[derive(Debug)]
+pub struct Context {
+    environment: Environment,
+    output: Output,
+    clock: SystemClock,
+}
+
+impl Context {
+    /// Takes the environment.
+    pub fn new(environment: Environment) -> Self {
+        let output = Output::new(Look::of_stdout(&environment));
+        Self {
+            environment,
+            output,
+            clock: SystemClock::start(),
+        }
+    }
+
+    /// Returns the environment.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Returns where to print.
+    pub fn output(&self) -> Output {
+        self.output
+    }
+
+    /// Returns the machine's clock.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(self.clock)
+    }
+
+    /// Opens the state directory.
+    pub fn state(&self) -> Result<StateDir, CliError> {
+        Ok(StateDir::open(self.environment.state_dir()?)?)
+    }
+
+    /// Finds the run that was named.
+    pub fn find(&self, run: &RunArg) -> Result<RunDir, CliError> {
+        let state = self.state()?;
+        let id = state.find(&run.run)?;
+        Ok(state.run(&id))
+    }
+
+    /// Returns the settings of the project in the working directory.
+    pub fn settings(&self) -> Result<Settings, CliError> {
+        Ok(Settings::load(self.environment.directory())?)
+    }
+
+    /// Returns the model profiles of the project in the working directory.
+    pub fn profiles(&self) -> Result<Profiles, CliError> {
+        Ok(Profiles::load(self.environment.directory())?)
+    }
+
+    /// Returns what keeps the environment's secrets out of everything that is written.
+    pub fn redactor(&self) -> Redactor {
+        Redactor::default()
+    }
+
+    /// Returns how a run is shown: as JSON, or as it fits standard output and the settings.
+    pub fn view_mode(&self, is_json: bool, settings: &Settings) -> Mode {
+        if is_json {
+            return Mode::Json;
+        }
+        let progress = if settings.monitoring.show_progress {
+            Progress::Shown
+        } else {
+            Progress::Hidden
+        };
+        self.output.look().mode(progress)
+    }
+}

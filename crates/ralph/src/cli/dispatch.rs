@@ -1,0 +1,68 @@
+//! From the command line to a command and back to an exit code.
+
+use std::ffi::OsString;
+use std::future::Future;
+
+use clap::Parser as _;
+
+use super::args::{Cli, Command};
+use super::context::Context;
+use super::error::CliError;
+use super::exit::ExitCode;
+use super::{
+    audit, completions, demo, init, lint, logs, replay, resume, run, runs, show, steer, usage,
+};
+use crate::config::Environment;
+
+/// Runs the program: parses the arguments, does what they say, reports what went wrong.
+pub fn main() -> std::process::ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return usage::report(&error, &arguments).into(),
+    };
+    let context = Context::new(Environment::read());
+    let is_json = cli.command.is_json();
+    let ended = dispatch(cli.command, &context).unwrap_or_else(|error| {
+        context.output().error(&error, is_json);
+        error.code
+    });
+    ended.into()
+}
+
+fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
+    use ralph_core::run::Command as Steer;
+    match command {
+        Command::Init(args) => init::run(&args, context),
+        Command::Lint(args) => lint::run(&args, context),
+        Command::Run(args) => wait_for(run::run(args, context)),
+        Command::Runs(args) => runs::run(&args, context),
+        Command::Show(args) => show::run(&args, context),
+        Command::Logs(args) => logs::run(&args, context),
+        Command::Pause(args) => steer::run(&args, Steer::Pause, context),
+        Command::Resume(args) => wait_for(resume::run(args, context)),
+        Command::Rotate(args) => steer::run(&args, Steer::Rotate, context),
+        Command::Stop(args) => steer::run(&args, Steer::Stop, context),
+        Command::Audit(args) => audit::run(&args, context),
+        Command::Replay(args) => replay::run(&args, context),
+        Command::Demo(args) => wait_for(demo::run(args, context)),
+        Command::Completions(args) => completions::run(&args, context),
+    }
+}
+
+/// Starts the machinery for commands that do several things at once, and only for those.
+fn wait_for(
+    command: impl Future<Output = Result<ExitCode, CliError>>,
+) -> Result<ExitCode, CliError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            CliError::runtime(
+                "cannot start",
+                error.to_string(),
+                "look at the limits of this user (`ulimit -a`)",
+            )
+        })?;
+    runtime.block_on(command)
+}

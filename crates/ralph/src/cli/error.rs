@@ -1,0 +1,240 @@
+//! What people read when something went wrong: one line with what, why and what to do.
+
+use std::fmt;
+
+use ralph_engine::durable::StoreError;
+use ralph_engine::journal::JournalError;
+use ralph_engine::store::FindError;
+use serde_json::json;
+
+use super::exit::ExitCode;
+use crate::config::{ConfigError, NoStateDir, ProfileError};
+use crate::terminal::sanitize;
+
+/// Why a command could not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CliError {
+    /// What could not be done, or what is wrong.
+    pub what: String,
+    /// Why.
+    pub why: String,
+    /// What to do about it.
+    pub fix: String,
+    /// What the shell sees.
+    pub code: ExitCode,
+}
+
+impl CliError {
+    /// Makes an error of the command line itself.
+    pub fn usage(what: impl Into<String>, why: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            why: why.into(),
+            fix: fix.into(),
+            code: ExitCode::Usage,
+        }
+    }
+
+    /// Makes an error of something that did not work.
+    pub fn runtime(
+        what: impl Into<String>,
+        why: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            code: ExitCode::Runtime,
+            ..Self::usage(what, why, fix)
+        }
+    }
+
+    /// Returns the error for scripts.
+    pub fn json(&self) -> serde_json::Value {
+        json!({"error": {"what": self.what, "why": self.why, "fix": self.fix}})
+    }
+}
+
+impl fmt::Display for CliError {
+    /// Prints one line, whatever is in the parts.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [&self.what, &self.why, &self.fix].map(|part| sanitize::line(part));
+        write!(f, "ralph: {}", parts.join(" — "))
+    }
+}
+
+impl std::error::Error for CliError {}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        let what = format!("cannot {} `{}`", error.doing, error.path.display());
+        Self::runtime(what, error.source.to_string(), error.hint())
+    }
+}
+
+impl From<JournalError> for CliError {
+    fn from(error: JournalError) -> Self {
+        match error {
+            JournalError::Store(error) => error.into(),
+            JournalError::Empty { path } => Self::runtime(
+                format!("journal `{}` has no run in it", path.display()),
+                "it does not begin with a run's creation",
+                "remove its directory, then start the task again with `ralph run`",
+            ),
+            JournalError::Damaged { path, line, why } => Self::runtime(
+                format!("journal `{}` is damaged at line {line}", path.display()),
+                why,
+                "put back a copy of the file, or start the task again with `ralph run --new`",
+            ),
+            JournalError::Held { run, pid } => Self::runtime(
+                format!("run `{run}` is taken"),
+                match pid {
+                    Some(pid) => format!("process {pid} works on it"),
+                    None => "another process works on it".to_owned(),
+                },
+                format!("steer it with `ralph pause {run}` or `ralph stop {run}`"),
+            ),
+        }
+    }
+}
+
+/// How many runs an error lists before it only counts them.
+const LISTED: usize = 5;
+
+impl From<FindError> for CliError {
+    fn from(error: FindError) -> Self {
+        match error {
+            FindError::Store(error) => error.into(),
+            FindError::None => Self::runtime(
+                "there are no runs yet",
+                "nothing has been started with this state directory",
+                "start one with `ralph run`",
+            ),
+            FindError::Unknown(query) => Self::runtime(
+                format!("there is no run `{query}`"),
+                "no id starts with it, and no task has it as its id",
+                "list them with `ralph runs`",
+            ),
+            FindError::Ambiguous { query, matches } => {
+                let listed = matches[..matches.len().min(LISTED)].join(", ");
+                let more = match matches.len().saturating_sub(LISTED) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                Self::runtime(
+                    format!("`{query}` fits {} runs", matches.len()),
+                    format!("{listed}{more}"),
+                    "give more characters of the id",
+                )
+            }
+        }
+    }
+}
+
+impl From<ConfigError> for CliError {
+    fn from(error: ConfigError) -> Self {
+        let (path, why, fix) = match &error {
+            ConfigError::Read { path, source } => {
+                (path, source.to_string(), "make it readable, or remove it")
+            }
+            ConfigError::TooLarge { path, size, limit } => (
+                path,
+                format!("it has {size} bytes, at most {limit} are read"),
+                "make it shorter",
+            ),
+            ConfigError::Wrong {
+                path,
+                line,
+                column,
+                why,
+            } => (
+                path,
+                format!("line {line}, column {column}: {why}"),
+                "correct that line",
+            ),
+        };
+        Self::runtime(format!("cannot use `{}`", path.display()), why, fix)
+    }
+}
+
+impl From<ProfileError> for CliError {
+    fn from(error: ProfileError) -> Self {
+        let source = error.source_file.as_ref().map_or_else(
+            || "the built-in ones".to_owned(),
+            |path| format!("`{}`", path.display()),
+        );
+        Self::usage(
+            error.to_string(),
+            format!("{source} has {}", error.known.join(", ")),
+            "take one of these, or add it to `config/models.yaml`",
+        )
+    }
+}
+
+impl From<NoStateDir> for CliError {
+    fn from(_: NoStateDir) -> Self {
+        Self::runtime(
+            "there is no place for the state directory",
+            "neither RALPH_HOME nor HOME is set",
+            "set RALPH_HOME to a directory of yours",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_line_whatever_is_in_it() {
+        let error = CliError::usage("a\nb", "\u{1b}[31mred", "c\u{202e}d");
+        assert_eq!(error.to_string(), "ralph: a b — red — c�d");
+    }
+
+    #[test]
+    fn errors_of_the_engine_say_what_to_do() {
+        let ambiguous = |count: usize| FindError::Ambiguous {
+            query: "26".into(),
+            matches: (0..count).map(|n| format!("26-{n}")).collect(),
+        };
+        let full = StoreError {
+            doing: "append to",
+            path: PathBuf::from("/s/journal.jsonl"),
+            source: std::io::ErrorKind::StorageFull.into(),
+        };
+        let errors: Vec<CliError> = vec![
+            FindError::None.into(),
+            FindError::Unknown("x".into()).into(),
+            ambiguous(2).into(),
+            ambiguous(7).into(),
+            full.into(),
+            JournalError::Held {
+                run: "r".into(),
+                pid: Some(7),
+            }
+            .into(),
+            JournalError::Damaged {
+                path: PathBuf::from("/j"),
+                line: 3,
+                why: "record 4 does not follow record 2".into(),
+            }
+            .into(),
+            NoStateDir.into(),
+        ];
+        let text: String = errors.iter().map(|error| format!("{error}\n")).collect();
+        snapbox::assert_data_eq!(
+            text,
+            snapbox::str![[r#"
+ralph: there are no runs yet — nothing has been started with this state directory — start one with `ralph run`
+ralph: there is no run `x` — no id starts with it, and no task has it as its id — list them with `ralph runs`
+ralph: `26` fits 2 runs — 26-0, 26-1 — give more characters of the id
+ralph: `26` fits 7 runs — 26-0, 26-1, 26-2, 26-3, 26-4 and 2 more — give more characters of the id
+ralph: cannot append to `/s/journal.jsonl` — no storage space — free some space and run `ralph resume`; nothing that was recorded is lost
+ralph: run `r` is taken — process 7 works on it — steer it with `ralph pause r` or `ralph stop r`
+ralph: journal `/j` is damaged at line 3 — record 4 does not follow record 2 — put back a copy of the file, or start the task again with `ralph run --new`
+ralph: there is no place for the state directory — neither RALPH_HOME nor HOME is set — set RALPH_HOME to a directory of yours
+
+"#]]
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! The exit codes of `ralph`. Scripts rely on them, so a code never changes its meaning.
+
+use ralph_core::run::{PauseReason, RunStatus};
+
+/// How a command ended, as the shell sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ExitCode {
+    /// It did what was asked.
+    Success = 0,
+    /// It could not be done; also what `lint` says about a task file with errors.
+    Runtime = 1,
+    /// The command line makes no sense.
+    Usage = 2,
+    /// The run ended without success: a budget is used up, the model gave up, a person stopped it.
+    Failed = 10,
+    /// The run waits for a person.
+    Paused = 11,
+    /// The run was not started because the linter refused its task file.
+    LintRefused = 12,
+    /// The program was told to end by a signal.
+    Interrupted = 130,
+}
+
+impl ExitCode {
+    /// Returns the code that tells how a run stands once nobody works on it any more.
+    pub fn of(status: &RunStatus) -> Self {
+        match status {
+            RunStatus::Succeeded => Self::Success,
+            RunStatus::Failed(_) | RunStatus::Stopped => Self::Failed,
+            RunStatus::Paused(PauseReason::Interrupted) => Self::Interrupted,
+            RunStatus::Paused(
+                PauseReason::Person
+                | PauseReason::Model { .. }
+                | PauseReason::Broken { .. }
+                | PauseReason::CrashLoop { .. },
+            )
+            | RunStatus::SandboxLost => Self::Paused,
+            RunStatus::Created
+            | RunStatus::Preparing
+            | RunStatus::Running
+            | RunStatus::Verifying => Self::Runtime,
+        }
+    }
+
+    /// Returns the number.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+impl From<ExitCode> for std::process::ExitCode {
+    fn from(code: ExitCode) -> Self {
+        Self::from(code.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ralph_core::run::FailReason;
+
+    use super::*;
+
+    #[test]
+    fn every_status_has_its_code() {
+        let paused = |reason| RunStatus::Paused(reason);
+        for (status, code) in [
+            (RunStatus::Succeeded, 0),
+            (RunStatus::Running, 1),
+            (RunStatus::Stopped, 10),
+            (
+                RunStatus::Failed(FailReason::Model { reason: "x".into() }),
+                10,
+            ),
+            (paused(PauseReason::Person), 11),
+            (paused(PauseReason::CrashLoop { crashes: 3 }), 11),
+            (RunStatus::SandboxLost, 11),
+            (paused(PauseReason::Interrupted), 130),
+        ] {
+            assert_eq!(ExitCode::of(&status).code(), code, "{status:?}");
+        }
+    }
+}

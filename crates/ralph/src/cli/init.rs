@@ -1,0 +1,79 @@
+//! `ralph init`: writes a task file to start from.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use ralph_core::templates;
+
+use super::args::{InitArgs, TASK_FILE};
+use super::context::Context;
+use super::error::CliError;
+use super::exit::ExitCode;
+use crate::config::Profiles;
+use crate::terminal::line::Line;
+
+/// Writes what is missing; with `--force` also what is there.
+pub(super) fn run(args: &InitArgs, context: &Context) -> Result<ExitCode, CliError> {
+    let mut wanted = vec![(TASK_FILE, templates::TASK)];
+    if args.models {
+        wanted.push((Profiles::FILE, templates::MODELS));
+    }
+    let directory = context.environment().directory();
+    let mut lines = Vec::new();
+    let mut kept = Vec::new();
+    for (name, text) in &wanted {
+        match write(&directory.join(name), text, args.force) {
+            Ok(()) => lines.push(Line::of("wrote ").strong(name)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => kept.push(*name),
+            Err(error) => {
+                return Err(CliError::runtime(
+                    format!("cannot write `{name}`"),
+                    error.to_string(),
+                    "go to a directory that is yours, then try again",
+                ));
+            }
+        }
+    }
+    if kept.len() == wanted.len() {
+        return Err(CliError::runtime(
+            format!("will not overwrite `{}`", kept.join("`, `")),
+            "it exists",
+            "add --force to write it anew, or remove it",
+        ));
+    }
+    lines.extend(kept.iter().map(|name| Line::of("kept ").strong(name)));
+    lines.extend(next_steps(args));
+    context.output().lines(&lines)?;
+    Ok(ExitCode::Success)
+}
+
+fn write(path: &Path, text: &str, force: bool) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    let mut options = OpenOptions::new();
+    options.write(true);
+    if force {
+        options.create(true).truncate(true);
+    } else {
+        options.create_new(true);
+    }
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+fn next_steps(args: &InitArgs) -> Vec<Line> {
+    let mut lines = vec![
+        Line::new(),
+        Line::of("next:"),
+        Line::of("  1. say what should be done and how to see that it is: edit ").strong(TASK_FILE),
+        Line::of("  2. see what it lacks: ").strong("ralph lint"),
+        Line::of("  3. let it be done: ").strong("ralph run"),
+    ];
+    if !args.models {
+        lines.push(
+            Line::new().quiet("own model profiles: ralph init --models writes config/models.yaml"),
+        );
+    }
+    lines
+}

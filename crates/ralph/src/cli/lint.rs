@@ -1,0 +1,118 @@
+//! `ralph lint`: says what a task file lacks before it is run.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use ralph_core::lint::{self, Finding, Severity};
+use serde_json::json;
+
+use super::args::LintArgs;
+use super::context::Context;
+use super::error::CliError;
+use super::exit::ExitCode;
+use crate::terminal::format;
+use crate::terminal::line::{Line, Tone};
+
+/// More of a file is never read; the linter refuses it long before that.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Prints the findings. Errors make the exit code 1.
+pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, CliError> {
+    let path = context.environment().directory().join(&args.file);
+    let shown = args.file.display().to_string();
+    let findings = match read(&path) {
+        Ok(bytes) => lint::check(&bytes).findings,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if !args.json {
+                return Err(CliError::runtime(
+                    format!("there is no task file `{shown}`"),
+                    "nothing has that name",
+                    "name another file, or write one with `ralph init`",
+                ));
+            }
+            vec![Finding::missing_task_file(&shown)]
+        }
+        Err(error) => {
+            return Err(CliError::runtime(
+                format!("cannot read `{shown}`"),
+                error.to_string(),
+                "name a task file that you can read",
+            ));
+        }
+    };
+    let errors = count(&findings, Severity::Error);
+    if args.json {
+        let report = json!({"ok": errors == 0, "findings": findings});
+        context.output().json(&report)?;
+    } else {
+        context.output().lines(&report(&shown, &findings))?;
+    }
+    Ok(if errors == 0 {
+        ExitCode::Success
+    } else {
+        ExitCode::Runtime
+    })
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn count(findings: &[Finding], severity: Severity) -> usize {
+    findings
+        .iter()
+        .filter(|finding| finding.severity == severity)
+        .count()
+}
+
+/// Returns the findings for people, with where they are and what to do.
+pub(super) fn report(file: &str, findings: &[Finding]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for finding in findings {
+        let place = [finding.line, finding.column]
+            .into_iter()
+            .flatten()
+            .fold(file.to_owned(), |place, number| format!("{place}:{number}"));
+        let (word, tone) = match finding.severity {
+            Severity::Error => ("error", Tone::Bad),
+            Severity::Warning => ("warning", Tone::Warn),
+        };
+        lines.push(
+            Line::new()
+                .strong(&format!("{place}: "))
+                .with(tone, word)
+                .quiet(&format!("[{}]", finding.code))
+                .plain(" ")
+                .folded(Tone::Plain, &finding.message),
+        );
+        lines.push(
+            Line::of("    ")
+                .quiet("fix: ")
+                .folded(Tone::Plain, &finding.fix),
+        );
+    }
+    lines.push(total(file, findings));
+    lines
+}
+
+fn total(file: &str, findings: &[Finding]) -> Line {
+    let errors = count(findings, Severity::Error);
+    let warnings = count(findings, Severity::Warning);
+    let warned = format::plural(warnings as u64, "warning", "warnings");
+    if errors > 0 {
+        let errors = format::plural(errors as u64, "error", "errors");
+        Line::of(&format!("{file}: "))
+            .with(Tone::Bad, &errors)
+            .plain(&format!(", {warned}"))
+    } else {
+        let line = Line::of(&format!("{file}: ")).with(Tone::Good, "ok");
+        if warnings > 0 {
+            line.plain(&format!(", {warned}"))
+        } else {
+            line
+        }
+    }
+}

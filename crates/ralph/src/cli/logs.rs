@@ -1,0 +1,105 @@
+//! `ralph logs`: prints what a run has done, and goes on while it does more.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::PathBuf;
+
+use ralph_engine::durable::StoreError;
+use ralph_engine::store::RunDir;
+
+use super::args::LogsArgs;
+use super::context::Context;
+use super::error::CliError;
+use super::exit::ExitCode;
+use super::output::{Output, Reader};
+use crate::terminal::follow::POLL;
+use crate::terminal::sanitize;
+
+/// How much is read at once; a longer line is printed in pieces.
+const CHUNK: u64 = 64 * 1024;
+
+/// Prints the log.
+pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, CliError> {
+    let dir = context.find(&args.run)?;
+    let name = if args.errors {
+        "errors.log"
+    } else {
+        "activity.log"
+    };
+    let mut log = Log {
+        path: dir.file(name),
+        offset: 0,
+        output: context.output(),
+    };
+    if args.follow {
+        follow(&dir, &mut log)?;
+    } else {
+        log.print_new(Rest::Printed)?;
+    }
+    Ok(ExitCode::Success)
+}
+
+fn follow(dir: &RunDir, log: &mut Log) -> Result<(), CliError> {
+    loop {
+        // Asked before reading, so that the last lines of a process are not missed.
+        let held = dir.is_held();
+        let rest = if held { Rest::Kept } else { Rest::Printed };
+        if log.print_new(rest)? == Reader::Gone || !held {
+            return Ok(());
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+/// What happens with a last line that has no end yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// It waits for its end.
+    Kept,
+    /// It is printed as it is.
+    Printed,
+}
+
+/// A log file and how much of it has been printed.
+struct Log {
+    path: PathBuf,
+    offset: u64,
+    output: Output,
+}
+
+impl Log {
+    /// Prints what has come since the last time.
+    fn print_new(&mut self, rest: Rest) -> Result<Reader, CliError> {
+        loop {
+            let bytes = match self.read_chunk() {
+                Ok(bytes) => bytes,
+                // A run that has done nothing yet has no log.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Reader::There),
+                Err(source) => return Err(StoreError::when("read", &self.path)(source).into()),
+            };
+            let is_full = bytes.len() as u64 == CHUNK;
+            let whole_lines = bytes.iter().rposition(|byte| *byte == b'\n');
+            let length = match whole_lines {
+                Some(end) if is_full || rest == Rest::Kept => end + 1,
+                None if !is_full && rest == Rest::Kept => 0,
+                Some(_) | None => bytes.len(),
+            };
+            if length == 0 {
+                return Ok(Reader::There);
+            }
+            self.offset += length as u64;
+            let text = String::from_utf8_lossy(&bytes[..length]);
+            if self.output.text(&sanitize::text(&text))? == Reader::Gone {
+                return Ok(Reader::Gone);
+            }
+        }
+    }
+
+    fn read_chunk(&self) -> io::Result<Vec<u8>> {
+        let mut file = File::open(&self.path)?;
+        file.seek(SeekFrom::Start(self.offset))?;
+        let mut bytes = Vec::new();
+        file.take(CHUNK).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,80 @@
+//! `ralph show`: tells where a run stands.
+
+use ralph_core::state::RunState;
+use ralph_engine::store::RunDir;
+
+use super::args::ShowArgs;
+use super::context::Context;
+use super::error::CliError;
+use super::exit::ExitCode;
+use super::runs::tone;
+use super::summary::Summary;
+use crate::terminal::format;
+use crate::terminal::line::Line;
+use crate::terminal::lines::{Style, budgets, field, life};
+
+/// Prints a block for people, or the fields for scripts.
+pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, CliError> {
+    let dir = context.find(&args.run)?;
+    let state = dir.state()?;
+    let summary = Summary::of(&dir, &state);
+    let output = context.output();
+    if args.json {
+        output.json(&summary)?;
+    } else {
+        let style = match output.look().columns() {
+            Some(columns) => Style::Rich { columns },
+            None => Style::Plain,
+        };
+        output.lines(&block(&dir, &state, &summary, context.clock().now(), style))?;
+    }
+    Ok(ExitCode::Success)
+}
+
+fn block(
+    dir: &RunDir,
+    state: &RunState,
+    summary: &Summary,
+    now: jiff::Timestamp,
+    style: Style,
+) -> Vec<Line> {
+    let mut lines = life::plan(&state.plan);
+    lines.push(Line::new());
+    lines.push(field("status", "").with(tone(summary.status), summary.status));
+    if let Some(reason) = &summary.reason {
+        lines.push(field("reason", reason));
+    }
+    lines.push(field("used", &life::figures(state)));
+    lines.push(field("active", &format::age(now, state.updated_at)));
+    lines.push(field("boxes", &boxes(state)));
+    lines.push(field("head", state.head.as_str()));
+    if let Some((commit, green)) = &state.verified {
+        let green = if *green { "green" } else { "not green" };
+        let verdict = format!("{} is {green} in a clean room", commit.short());
+        lines.push(field("verified", &verdict));
+    }
+    if let Some(pull) = &state.pull {
+        lines.push(field("pr", &life::pull(pull)));
+    }
+    lines.push(field("files", &dir.root().display().to_string()));
+    let bars = budgets::lines(state.planned_limits(), &state.spent(), style);
+    if !bars.is_empty() {
+        lines.push(Line::new());
+        lines.extend(bars);
+    }
+    lines
+}
+
+fn boxes(state: &RunState) -> String {
+    let ticked: Vec<&str> = state.ticked.iter().map(String::as_str).collect();
+    let named = if ticked.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", ticked.join(", "))
+    };
+    format!(
+        "{} of {} checked off{named}",
+        ticked.len(),
+        state.plan.checkboxes
+    )
+}

@@ -1,0 +1,160 @@
+//! `ralph pause`, `rotate` and `stop`: tell a run what to do and wait for its answer.
+//!
+//! A process that works on the run takes the command from its mailbox and answers in the journal. A
+//! run that nobody works on can still be ended: then this process writes the journal.
+
+use std::time::{Duration, Instant};
+
+use ralph_core::event::Event;
+use ralph_core::run::{self, Command, RunStatus};
+use ralph_core::state::RunState;
+use ralph_engine::journal::Journal;
+use ralph_engine::mailbox::Mailbox;
+use ralph_engine::store::RunDir;
+
+use super::args::RunArg;
+use super::context::Context;
+use super::error::CliError;
+use super::exit::ExitCode;
+use crate::terminal::follow::{POLL, Reader};
+use crate::terminal::line::Line;
+
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Sends the command and tells the answer.
+pub(super) fn run(
+    args: &RunArg,
+    command: Command,
+    context: &Context,
+) -> Result<ExitCode, CliError> {
+    let dir = context.find(args)?;
+    let state = dir.state()?;
+    run::legal(&state.status, command).map_err(|why| refused(&state, command, why))?;
+    let answered = if dir.is_held() {
+        ask(&dir, &state, command, context)?
+    } else {
+        Answer::Nobody
+    };
+    if answered == Answer::Nobody {
+        act_alone(&dir, &state, command, context)?;
+    }
+    let line = Line::of("run ")
+        .strong(state.plan.run.as_str())
+        .plain(": ")
+        .plain(effect(command));
+    context.output().lines(&[line])?;
+    Ok(ExitCode::Success)
+}
+
+/// What came back from the process that works on the run.
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    Accepted,
+    /// There is no such process, or it went away before it answered.
+    Nobody,
+}
+
+/// Leaves the command in the mailbox and waits for the answer in the journal.
+fn ask(
+    dir: &RunDir,
+    state: &RunState,
+    command: Command,
+    context: &Context,
+) -> Result<Answer, CliError> {
+    let mut reader = Reader::new(dir);
+    reader.catch_up(&mut |_, _| {})?;
+    let mailbox = Mailbox::new(dir.commands());
+    // Sorts by time, so commands are taken in the order they were given.
+    let nanoseconds = context.clock().now().as_nanosecond();
+    let id = format!("{nanoseconds:020}-{}", std::process::id());
+    mailbox.send(&id, command)?;
+    let start = Instant::now();
+    loop {
+        let held = dir.is_held();
+        let mut answer = None;
+        reader.catch_up(&mut |record, _| {
+            if let Event::CommandReceived {
+                id: of, refused, ..
+            } = &record.event
+                && *of == id
+            {
+                answer = Some(refused.clone());
+            }
+        })?;
+        match answer {
+            Some(None) => return Ok(Answer::Accepted),
+            Some(Some(why)) => return Err(refused(state, command, &why)),
+            None if !held => {
+                mailbox.discard(&id);
+                return Ok(Answer::Nobody);
+            }
+            None if start.elapsed() > PATIENCE => return Err(silent(state, command)),
+            None => std::thread::sleep(POLL),
+        }
+    }
+}
+
+/// Ends a run that nobody works on; nothing else can be done to it.
+fn act_alone(
+    dir: &RunDir,
+    state: &RunState,
+    command: Command,
+    context: &Context,
+) -> Result<(), CliError> {
+    let id = &state.plan.run;
+    match command {
+        Command::Stop => {}
+        Command::Pause | Command::Resume | Command::Rotate => {
+            return Err(CliError::runtime(
+                format!("cannot {} run `{id}`", command.verb()),
+                "no process works on it",
+                format!("continue it with `ralph resume {id}`"),
+            ));
+        }
+    }
+    let mut journal = Journal::open(dir, context.clock(), context.redactor())?;
+    // It may have ended while we were looking.
+    run::legal(&journal.state().status, command).map_err(|why| refused(state, command, why))?;
+    journal.append_all([
+        Event::CommandReceived {
+            id: format!("alone-{}", std::process::id()),
+            command,
+            refused: None,
+        },
+        Event::StatusChanged {
+            status: RunStatus::Stopped,
+        },
+    ])?;
+    Ok(())
+}
+
+fn effect(command: Command) -> &'static str {
+    match command {
+        Command::Pause => "pause accepted; it waits at its next action",
+        Command::Resume => "resume accepted",
+        Command::Rotate => "rotate accepted; a fresh iteration starts at its next action",
+        Command::Stop => "stop accepted; its sandbox is kept for a look",
+    }
+}
+
+fn refused(state: &RunState, command: Command, why: &str) -> CliError {
+    let id = &state.plan.run;
+    CliError::runtime(
+        format!("cannot {} run `{id}`", command.verb()),
+        why,
+        format!("see where it stands with `ralph show {id}`"),
+    )
+}
+
+fn silent(state: &RunState, command: Command) -> CliError {
+    let id = &state.plan.run;
+    CliError::runtime(
+        format!("no answer from run `{id}` to {}", command.verb()),
+        format!(
+            "its process has not answered within {} s",
+            PATIENCE.as_secs()
+        ),
+        format!("the command waits for it; see `ralph show {id}` later"),
+    )
+}

@@ -1,0 +1,137 @@
+//! A run in a few fields: the JSON of `show` and of each entry of `runs`. Its keys never change.
+
+use ralph_core::id::RunId;
+use ralph_core::plan::Engine;
+use ralph_core::ports::PullState;
+use ralph_core::state::RunState;
+use ralph_engine::journal;
+use ralph_engine::store::RunDir;
+use serde::Serialize;
+
+/// The status of a run whose process is gone in the middle of its work.
+pub(super) const INTERRUPTED: &str = "interrupted";
+/// The status of a run whose journal cannot be read.
+pub(super) const DAMAGED: &str = "damaged";
+
+/// A run in a few fields.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// Its id.
+    pub id: RunId,
+    /// Its task; none only if the journal's first record cannot be read.
+    pub task_id: Option<String>,
+    /// Where it stands, in one word.
+    pub status: &'static str,
+    /// Why it stands there, if there is more to say.
+    pub reason: Option<String>,
+    /// Who does the work.
+    pub engine: Option<Engine>,
+    /// The sandbox provider.
+    pub sandbox: Option<String>,
+    /// The last iteration that was started.
+    pub iteration: u32,
+    /// How much the last iteration looked like going in circles.
+    pub loop_score: Option<f64>,
+    /// What the model calls have cost.
+    pub cost_usd: f64,
+    /// What they have used.
+    pub tokens: Tokens,
+    /// The branch that is delivered.
+    pub branch: Option<String>,
+    /// The last commit the host has.
+    pub head: Option<String>,
+    /// The pull request.
+    pub pr: Option<Pull>,
+    /// When it was created.
+    pub started_at: Option<jiff::Timestamp>,
+    /// When something was last recorded.
+    pub updated_at: Option<jiff::Timestamp>,
+}
+
+/// Tokens of all model calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Tokens {
+    /// Those of the prompts.
+    pub input: u64,
+    /// Those of the answers.
+    pub output: u64,
+}
+
+/// A pull request in three fields.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Pull {
+    /// Its number.
+    pub number: u64,
+    /// Where to look at it.
+    pub url: String,
+    /// Whether it is a draft.
+    pub state: PullState,
+}
+
+impl Summary {
+    /// Sums up a run from its state, seeing whether its process is still there.
+    pub fn of(dir: &RunDir, state: &RunState) -> Self {
+        let plan = &state.plan;
+        let (status, reason) = if dir.is_interrupted(&state.status) {
+            (INTERRUPTED, Some(interrupted(&plan.run)))
+        } else {
+            (state.status.word(), state.status.reason())
+        };
+        Self {
+            id: plan.run.clone(),
+            task_id: Some(plan.task_id.to_string()),
+            status,
+            reason,
+            engine: Some(plan.engine),
+            sandbox: Some(plan.sandbox.clone()),
+            iteration: state.iteration,
+            loop_score: state.loop_scores.last().copied(),
+            cost_usd: state.cost.dollars(),
+            tokens: Tokens {
+                input: state.usage.input_tokens,
+                output: state.usage.output_tokens,
+            },
+            branch: Some(plan.branch.clone()),
+            head: Some(state.head.to_string()),
+            pr: state.pull.as_ref().map(|pull| Pull {
+                number: pull.number,
+                url: pull.url.clone(),
+                state: pull.state,
+            }),
+            started_at: Some(state.started_at),
+            updated_at: Some(state.updated_at),
+        }
+    }
+
+    /// Sums up a run; a journal that cannot be read makes it `damaged` instead of hiding the others.
+    pub fn read(id: &RunId, dir: &RunDir) -> Self {
+        match dir.state() {
+            Ok(state) => Self::of(dir, &state),
+            Err(error) => {
+                let plan = journal::plan_of(&dir.journal());
+                Self {
+                    id: id.clone(),
+                    task_id: plan.as_ref().map(|plan| plan.task_id.to_string()),
+                    status: DAMAGED,
+                    reason: Some(error.to_string()),
+                    engine: plan.as_ref().map(|plan| plan.engine),
+                    sandbox: plan.as_ref().map(|plan| plan.sandbox.clone()),
+                    iteration: 0,
+                    loop_score: None,
+                    cost_usd: 0.0,
+                    tokens: Tokens::default(),
+                    branch: plan.map(|plan| plan.branch),
+                    head: None,
+                    pr: None,
+                    started_at: None,
+                    updated_at: None,
+                }
+            }
+        }
+    }
+}
+
+/// Says what an interrupted run needs.
+pub(super) fn interrupted(run: &RunId) -> String {
+    format!("the process that worked on it is gone — `ralph resume {run}` continues it")
+}

@@ -1,0 +1,134 @@
+//! Turns clap's refusals into one line: what, why, what to do.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::error::CliError;
+use super::exit::ExitCode;
+use super::output::Output;
+use crate::terminal::Look;
+
+/// Prints what clap has to say and returns how the program ends.
+pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+    let is_help = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if is_help {
+        // Nobody is left to tell when this does not work.
+        error.print().ok();
+        return if error.use_stderr() {
+            ExitCode::Usage
+        } else {
+            ExitCode::Success
+        };
+    }
+    let Some(one_line) = one_line(error) else {
+        writeln!(std::io::stderr(), "{}", error.render()).ok();
+        return ExitCode::Usage;
+    };
+    let is_json = arguments.iter().any(|argument| argument == "--json");
+    Output::new(Look::Plain).error(&one_line, is_json);
+    ExitCode::Usage
+}
+
+/// Returns the refusal in one line, for the kinds that one line can say.
+fn one_line(error: &clap::Error) -> Option<CliError> {
+    let command = command(error);
+    let help = format!("see `{command} --help`");
+    let argument = text(error, ContextKind::InvalidArg);
+    let value = text(error, ContextKind::InvalidValue);
+    let (what, why) = match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let argument = argument?;
+            let kind = if argument.starts_with('-') {
+                "option"
+            } else {
+                "argument"
+            };
+            (
+                format!("unexpected {kind} `{argument}`"),
+                format!("`{command}` does not take it"),
+            )
+        }
+        ErrorKind::InvalidSubcommand => (
+            format!(
+                "unknown command `{}`",
+                text(error, ContextKind::InvalidSubcommand)?
+            ),
+            "ralph has no such command".to_owned(),
+        ),
+        ErrorKind::MissingRequiredArgument => (
+            format!("missing {}", argument?),
+            format!("`{command}` needs it"),
+        ),
+        ErrorKind::InvalidValue if value.as_deref().is_none_or(str::is_empty) => (
+            format!("no value for {}", argument?),
+            "it needs one".to_owned(),
+        ),
+        ErrorKind::InvalidValue => (
+            format!("`{}` is no value for {}", value?, argument?),
+            format!("it takes {}", text(error, ContextKind::ValidValue)?),
+        ),
+        ErrorKind::ArgumentConflict => {
+            let argument = argument?;
+            match text(error, ContextKind::PriorArg) {
+                Some(prior) if prior == argument => (
+                    format!("{argument} is given twice"),
+                    "once is enough".to_owned(),
+                ),
+                prior => (
+                    format!("{argument} does not go with {}", prior?),
+                    "only one of them can hold".to_owned(),
+                ),
+            }
+        }
+        _ => return None,
+    };
+    Some(CliError::usage(
+        what,
+        why,
+        suggestion(error).unwrap_or(help),
+    ))
+}
+
+fn suggestion(error: &clap::Error) -> Option<String> {
+    [
+        ContextKind::SuggestedArg,
+        ContextKind::SuggestedSubcommand,
+        ContextKind::SuggestedValue,
+    ]
+    .into_iter()
+    .find_map(|kind| text(error, kind))
+    .map(|suggested| format!("did you mean `{}`?", suggested.replace(", ", "` or `")))
+}
+
+fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(texts) => Some(texts.join(", ")),
+        _ => None,
+    }
+}
+
+/// Returns the command that was meant, taken from the usage line: `ralph run` of `Usage: ralph run [FILE]`.
+fn command(error: &clap::Error) -> String {
+    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else {
+        return "ralph".to_owned();
+    };
+    let usage = usage.to_string();
+    let words: Vec<&str> = usage
+        .split_whitespace()
+        .skip_while(|word| *word != "ralph")
+        .take_while(|word| word.bytes().all(|b| b.is_ascii_lowercase()))
+        .collect();
+    if words.is_empty() {
+        "ralph".to_owned()
+    } else {
+        words.join(" ")
+    }
+}

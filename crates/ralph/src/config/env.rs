@@ -1,0 +1,293 @@
+//! The environment, read once. No other module looks at an environment variable.
+//!
+//! A `.env` in the working directory adds settings and credentials; the real environment wins. What
+//! decides where ralph keeps its state or which programs it finds never comes from a `.env`: the
+//! working directory may be somebody else's repository.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::dotenv;
+
+/// The variables that a `.env` may set besides credentials.
+const FROM_DOTENV: [&str; 3] = [
+    "RALPH_DEFAULT_MODEL_PROFILE",
+    "RALPH_FALLBACK_MODEL_PROFILE",
+    "RALPH_DEFAULT_PROVIDER",
+];
+
+/// Shorter values of a variable are no secret worth hiding: they would black out ordinary words.
+const LEAST_SECRET_BYTES: usize = 8;
+
+/// How much of a `.env` is read.
+const MAX_DOTENV_BYTES: u64 = 256 * 1024;
+
+/// What the environment says. Its `Debug` shows no values, they may be secrets.
+#[derive(Clone, Default)]
+pub struct Environment {
+    variables: BTreeMap<String, String>,
+    directory: PathBuf,
+}
+
+/// There is no place for the state directory.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no place for the state directory: neither RALPH_HOME nor HOME is set")]
+pub struct NoStateDir;
+
+impl Environment {
+    /// Reads the process's environment, its working directory and the `.env` there.
+    pub fn read() -> Self {
+        let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        let dotenv = read_dotenv(&directory.join(".env")).unwrap_or_default();
+        Self::of(std::env::vars_os(), directory, &dotenv)
+    }
+
+    fn of(
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+        directory: PathBuf,
+        dotenv: &str,
+    ) -> Self {
+        let mut all: BTreeMap<String, String> = dotenv::parse(dotenv)
+            .into_iter()
+            .filter(|(name, _)| FROM_DOTENV.contains(&name.as_str()) || is_secret_name(name))
+            .collect();
+        all.extend(variables.into_iter().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        }));
+        Self {
+            variables: all,
+            directory,
+        }
+    }
+
+    /// Makes an environment from these variables alone.
+    #[cfg(test)]
+    pub(crate) fn for_test(variables: &[(&str, &str)]) -> Self {
+        let variables = variables
+            .iter()
+            .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        Self::of(variables, PathBuf::from("/"), "")
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.variables
+            .get(name)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
+    }
+
+    /// Returns the working directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Returns the state directory: `RALPH_HOME`, or `ralph` in the user's state directory.
+    pub fn state_dir(&self) -> Result<PathBuf, NoStateDir> {
+        if let Some(home) = self.get("RALPH_HOME") {
+            return Ok(self.directory.join(home));
+        }
+        // Relative ones are to be ignored, says the specification of XDG directories.
+        let state = self
+            .get("XDG_STATE_HOME")
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+            .or_else(|| {
+                let home = self.get("HOME")?;
+                Some(Path::new(home).join(".local/state"))
+            });
+        state.map(|state| state.join("ralph")).ok_or(NoStateDir)
+    }
+
+    /// Returns the user's home directory.
+    pub fn home(&self) -> Option<&Path> {
+        self.get("HOME").map(Path::new)
+    }
+
+    /// Returns `PATH`, where programs are found.
+    pub fn search_path(&self) -> Option<&str> {
+        self.get("PATH")
+    }
+
+    /// Tells whether a terminal may get colours: `NO_COLOR` is not set and `TERM` is not `dumb`.
+    pub fn wants_colour(&self) -> bool {
+        self.get("NO_COLOR").is_none() && self.get("TERM") != Some("dumb")
+    }
+
+    /// Returns the terminal's width as the shell knows it.
+    pub fn columns(&self) -> Option<usize> {
+        let columns = self.get("COLUMNS")?.parse().ok()?;
+        (columns > 0).then_some(columns)
+    }
+
+    /// Returns the model profile of tasks that name none.
+    pub fn default_profile(&self) -> Option<&str> {
+        self.get("RALPH_DEFAULT_MODEL_PROFILE")
+    }
+
+    /// Returns the fallback profile of tasks that name none.
+    pub fn fallback_profile(&self) -> Option<&str> {
+        self.get("RALPH_FALLBACK_MODEL_PROFILE")
+    }
+
+    /// Returns the sandbox provider of tasks that name none.
+    pub fn default_provider(&self) -> Option<&str> {
+        self.get("RALPH_DEFAULT_PROVIDER")
+    }
+
+    /// Returns the value of a variable whose name says that it is a credential.
+    pub fn credential(&self, name: &str) -> Option<&str> {
+        self.get(name).filter(|_| is_secret_name(name))
+    }
+
+    /// Returns everything that looks like a secret, by name and value, for the redactor.
+    pub fn secrets(&self) -> Vec<(String, String)> {
+        self.variables
+            .iter()
+            .filter(|(name, value)| value.len() >= LEAST_SECRET_BYTES && is_secret_name(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment")
+            .field("directory", &self.directory)
+            .field("variables", &self.variables.keys())
+            .finish()
+    }
+}
+
+/// Returns the start of a `.env`; nothing if it is not a regular file, so that a pipe cannot hold us.
+fn read_dotenv(path: &Path) -> Option<String> {
+    if !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    File::open(path)
+        .ok()?
+        .take(MAX_DOTENV_BYTES)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Tells whether a variable's name says that its value is a secret.
+fn is_secret_name(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    let mut words = upper.split('_');
+    // Where a secret is found is no secret.
+    let is_place = ["_SOCK", "_FILE", "_PATH", "_DIR"]
+        .iter()
+        .any(|ending| upper.ends_with(ending));
+    let says_so = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"]
+        .iter()
+        .any(|word| upper.contains(word));
+    let has_word = words.any(|word| {
+        matches!(word, "PAT" | "PEM" | "AUTH" | "AUTHORIZATION" | "KEYS") || word.ends_with("KEY")
+    });
+    !is_place && (says_so || has_word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_directory_comes_from_the_nearest_setting() {
+        for (variables, expected) in [
+            (vec![("RALPH_HOME", "/r"), ("HOME", "/h")], Ok("/r")),
+            (vec![("RALPH_HOME", "r"), ("HOME", "/h")], Ok("/r")),
+            (
+                vec![("RALPH_HOME", ""), ("XDG_STATE_HOME", "/x"), ("HOME", "/h")],
+                Ok("/x/ralph"),
+            ),
+            (
+                vec![("XDG_STATE_HOME", "relative"), ("HOME", "/h")],
+                Ok("/h/.local/state/ralph"),
+            ),
+            (vec![("HOME", "/h")], Ok("/h/.local/state/ralph")),
+            (vec![], Err(NoStateDir)),
+        ] {
+            let found = Environment::for_test(&variables).state_dir();
+            assert_eq!(found, expected.map(PathBuf::from), "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn a_dotenv_adds_settings_and_credentials_and_nothing_else() {
+        let dotenv = "RALPH_HOME=/evil\nPATH=/evil\nHOME=/evil\nHTTPS_PROXY=http://evil\n\
+                      RALPH_DEFAULT_PROVIDER=docker\nRALPH_DEFAULT_MODEL_PROFILE=cheap\n\
+                      ZAI_API_KEY=from-dotenv\nOPENAI_API_KEY=from-dotenv\n";
+        let real = [
+            ("OPENAI_API_KEY", "from-the-shell"),
+            ("RALPH_DEFAULT_PROVIDER", "local"),
+        ]
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let environment = Environment::of(real, PathBuf::from("/p"), dotenv);
+        let variables: Vec<(&str, &str)> = environment
+            .variables
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        assert_eq!(
+            variables,
+            [
+                ("OPENAI_API_KEY", "from-the-shell"),
+                ("RALPH_DEFAULT_MODEL_PROFILE", "cheap"),
+                ("RALPH_DEFAULT_PROVIDER", "local"),
+                ("ZAI_API_KEY", "from-dotenv"),
+            ]
+        );
+        assert_eq!(environment.state_dir(), Err(NoStateDir));
+        assert!(!format!("{environment:?}").contains("from-dotenv"));
+    }
+
+    #[test]
+    fn secrets_are_known_by_their_names() {
+        for name in [
+            "ANTHROPIC_API_KEY",
+            "OPENAI_APIKEY",
+            "GITHUB_PAT",
+            "GH_TOKEN",
+            "AWS_SECRET_ACCESS_KEY",
+            "DB_PASSWORD",
+            "MYSQL_PASSWD",
+            "GOOGLE_CREDENTIALS",
+            "GITHUB_APP_PRIVATE_KEY_PEM",
+            "NPM_AUTH",
+            "HTTP_AUTHORIZATION",
+            "npm_config__authToken",
+        ] {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in [
+            "PATH",
+            "HOME",
+            "SSH_AUTH_SOCK",
+            "KEYBOARD",
+            "PATTERN",
+            "XAUTHORITY",
+            "TOKEN_FILE",
+            "AUTHOR",
+            "GITHUB_APP_ID",
+        ] {
+            assert!(!is_secret_name(name), "{name}");
+        }
+        let environment = Environment::for_test(&[
+            ("A_KEY", "short"),
+            ("B_KEY", "long enough"),
+            ("NOTHING", "long enough"),
+        ]);
+        assert_eq!(
+            environment.secrets(),
+            [("B_KEY".to_owned(), "long enough".to_owned())]
+        );
+        assert_eq!(environment.credential("A_KEY"), Some("short"));
+        assert_eq!(environment.credential("NOTHING"), None);
+    }
+}

@@ -1,0 +1,293 @@
+//! `ralph.toml`: the settings of a project.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::problem::{self, ConfigError};
+use super::values::{Cpus, Memory};
+
+/// The commented file with all defaults.
+pub const DEFAULT_FILE: &str = include_str!("ralph.toml");
+
+/// The settings of a project, complete.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Where commands run.
+    pub sandbox: SandboxSettings,
+    /// What happens with commits.
+    pub git: GitSettings,
+    /// What is shown.
+    pub monitoring: MonitoringSettings,
+}
+
+/// `[sandbox]`: where commands run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SandboxSettings {
+    /// Whether commands are kept from the machine at all; without, the provider is `local`.
+    pub enabled: bool,
+    /// The provider, unless a flag, the environment or the task names one.
+    pub provider: String,
+    /// The image of container sandboxes.
+    pub image: String,
+    /// Whether one container serves all iterations of a run.
+    pub reuse_container: bool,
+    /// Whether an image that is here already is not pulled again.
+    pub use_local_image: bool,
+    /// What commands can reach.
+    pub network: NetworkSettings,
+    /// What commands may use.
+    pub resources: ResourceSettings,
+}
+
+impl Default for SandboxSettings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            provider: "local".into(),
+            image: "ralph:latest".into(),
+            reuse_container: true,
+            use_local_image: true,
+            network: NetworkSettings::default(),
+            resources: ResourceSettings::default(),
+        }
+    }
+}
+
+/// `[sandbox.network]`: what commands can reach.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NetworkSettings {
+    /// The rule.
+    pub policy: Policy,
+    /// The hosts that the rule `allowlist` allows.
+    pub allowed: Vec<String>,
+}
+
+/// A rule for the network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// Nothing can be reached.
+    #[default]
+    Deny,
+    /// The listed hosts can be reached.
+    Allowlist,
+    /// Every host can be reached.
+    AllowAll,
+}
+
+/// `[sandbox.resources]`: what commands may use.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ResourceSettings {
+    /// How much memory.
+    pub memory: Memory,
+    /// How many processors.
+    pub cpus: Cpus,
+    /// How long one command may take.
+    pub timeout_minutes: u32,
+}
+
+impl Default for ResourceSettings {
+    fn default() -> Self {
+        Self {
+            memory: Memory::gibibytes(8),
+            cpus: Cpus::whole(4),
+            timeout_minutes: 60,
+        }
+    }
+}
+
+/// `[git]`: what happens with commits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GitSettings {
+    /// Branches that are never pushed to.
+    pub protected_branches: Vec<String>,
+    /// Who the commits are from.
+    pub worktree: Identity,
+}
+
+impl Default for GitSettings {
+    fn default() -> Self {
+        Self {
+            protected_branches: ["main", "master", "production"].map(String::from).into(),
+            worktree: Identity::default(),
+        }
+    }
+}
+
+/// `[git.worktree]`: who the commits are from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Identity {
+    /// The name.
+    pub name: String,
+    /// The mail address.
+    pub email: String,
+}
+
+impl Default for Identity {
+    fn default() -> Self {
+        Self {
+            name: "ralph".into(),
+            email: "ralph@localhost".into(),
+        }
+    }
+}
+
+/// `[monitoring]`: what is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MonitoringSettings {
+    /// Whether a spinner turns on a terminal.
+    pub show_progress: bool,
+}
+
+impl Default for MonitoringSettings {
+    fn default() -> Self {
+        Self {
+            show_progress: true,
+        }
+    }
+}
+
+impl Settings {
+    /// The name of the file.
+    pub const FILE: &'static str = "ralph.toml";
+
+    /// Returns the settings that hold in a directory: the nearest `ralph.toml`, or the defaults.
+    pub fn load(directory: &Path) -> Result<Self, ConfigError> {
+        super::find(directory, Self::FILE).map_or_else(
+            || Ok(Self::default()),
+            |path| Self::parse(&path, &problem::read(&path)?),
+        )
+    }
+
+    /// Parses the text of a `ralph.toml`; what it does not set has its default.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        toml::from_str(text).map_err(|error| {
+            let offset = error.span().map_or(0, |span| span.start);
+            let (line, column) = place(text, offset);
+            ConfigError::Wrong {
+                path: path.to_owned(),
+                line,
+                column,
+                why: error.message().replace('\n', ", "),
+            }
+        })
+    }
+
+    /// Returns the provider that these settings ask for.
+    pub fn sandbox_provider(&self) -> &str {
+        if self.sandbox.enabled {
+            &self.sandbox.provider
+        } else {
+            "local"
+        }
+    }
+}
+
+fn place(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+    (
+        before.matches('\n').count() + 1,
+        before[line_start..].chars().count() + 1,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Settings, String> {
+        Settings::parse(Path::new("ralph.toml"), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_commented_file_says_exactly_the_defaults() {
+        assert_eq!(parse(DEFAULT_FILE), Ok(Settings::default()));
+        let keys = |settings: &Settings| {
+            let table = toml::Table::try_from(settings).unwrap();
+            let mut names = Vec::new();
+            collect(&table, "", &mut names);
+            names
+        };
+        let written: toml::Table = DEFAULT_FILE.parse().unwrap();
+        let mut names = Vec::new();
+        collect(&written, "", &mut names);
+        assert_eq!(
+            names,
+            keys(&Settings::default()),
+            "a key is not in the file"
+        );
+    }
+
+    fn collect(table: &toml::Table, prefix: &str, names: &mut Vec<String>) {
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(key, _)| key.as_str());
+        for (key, value) in entries {
+            match value.as_table() {
+                Some(inner) => collect(inner, &format!("{prefix}{key}."), names),
+                None => names.push(format!("{prefix}{key}")),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_set_has_its_default() {
+        let settings = parse(
+            "[sandbox]\nprovider = \"docker\"\n[sandbox.network]\npolicy = \"allowlist\"\n\
+             allowed = [\"github.com\"]\n[sandbox.resources]\nmemory = \"2g\"\ncpus = 1.5\n",
+        )
+        .unwrap();
+        let mut expected = Settings::default();
+        expected.sandbox.provider = "docker".into();
+        expected.sandbox.network.policy = Policy::Allowlist;
+        expected.sandbox.network.allowed = vec!["github.com".into()];
+        expected.sandbox.resources.memory = Memory::gibibytes(2);
+        assert_eq!(settings.sandbox.resources.cpus.number().to_string(), "1.5");
+        expected.sandbox.resources.cpus = settings.sandbox.resources.cpus;
+        assert_eq!(settings, expected);
+        assert_eq!(settings.sandbox_provider(), "docker");
+        let off = parse("[sandbox]\nenabled = false\nprovider = \"docker\"").unwrap();
+        assert_eq!(off.sandbox_provider(), "local");
+    }
+
+    #[test]
+    fn what_has_no_meaning_is_an_error_with_its_place() {
+        for (text, expected) in [
+            (
+                "[sandbx]\n",
+                "`ralph.toml` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `git`, `monitoring`",
+            ),
+            (
+                "# a comment\n[git]\n  pr_bsae = 1\n",
+                "`ralph.toml` line 3, column 3: unknown field `pr_bsae`, expected `protected_branches` or `worktree`",
+            ),
+            (
+                "[sandbox]\nenabled = \"yes\"\n",
+                "`ralph.toml` line 2, column 11: invalid type: string \"yes\", expected a boolean",
+            ),
+            (
+                "[sandbox.resources]\nmemory = \"lots\"\n",
+                "`ralph.toml` line 2, column 10: `lots` is no amount of memory; write one like `8g` or `512m`",
+            ),
+            (
+                "[sandbox.network]\npolicy = \"open\"\n",
+                "`ralph.toml` line 2, column 10: unknown variant `open`, expected one of `deny`, `allowlist`, `allow-all`",
+            ),
+        ] {
+            assert_eq!(parse(text), Err(expected.to_owned()));
+        }
+        assert!(
+            parse("= 1")
+                .unwrap_err()
+                .starts_with("`ralph.toml` line 1, column ")
+        );
+    }
+}

@@ -1,0 +1,160 @@
+//! Budgets: bars on a terminal, one line elsewhere.
+
+use ralph_core::budget::{self, Limits, Spent, Use};
+
+use super::Style;
+use crate::terminal::line::{Line, Tone};
+use crate::terminal::width;
+
+/// How many blocks a full bar has.
+const BLOCKS: u8 = 10;
+/// The columns of a budget's name.
+const NAME: usize = 11;
+
+/// Returns the use of every budget that is set.
+pub fn lines(limits: &Limits, spent: &Spent, style: Style) -> Vec<Line> {
+    let uses = budget::uses(limits, spent);
+    match style {
+        _ if uses.is_empty() => Vec::new(),
+        Style::Plain => vec![plain(&uses)],
+        Style::Rich { columns } => bars(&uses, columns),
+    }
+}
+
+/// Draws the bars in as many columns as fit side by side.
+fn bars(uses: &[Use], columns: usize) -> Vec<Line> {
+    let room = uses
+        .iter()
+        .map(|use_| numbers(use_).len())
+        .max()
+        .unwrap_or_default()
+        + 2;
+    let cell = NAME + usize::from(BLOCKS) + room;
+    // The indent and the gap behind the last bar take the same two columns.
+    let per_line = (columns / cell).max(1);
+    uses.chunks(per_line).map(|uses| row(uses, room)).collect()
+}
+
+fn row(uses: &[Use], room: usize) -> Line {
+    uses.iter()
+        .enumerate()
+        .fold(Line::of("  "), |line, (index, use_)| {
+            let is_last = index + 1 == uses.len();
+            bar(line, use_, if is_last { 0 } else { room })
+        })
+}
+
+/// Returns the limits in one text: `30 iterations · 120m wall time · $10.00 cost`.
+pub fn limits(limits: &Limits) -> String {
+    let parts: Vec<String> = budget::uses(limits, &Spent::default())
+        .iter()
+        .map(|use_| format!("{} {}", use_.limit, use_.budget))
+        .collect();
+    parts.join(" · ")
+}
+
+fn plain(uses: &[Use]) -> Line {
+    let parts: Vec<String> = uses
+        .iter()
+        .map(|use_| {
+            let Use {
+                budget,
+                used,
+                limit,
+                ..
+            } = use_;
+            format!("{budget} {used}/{limit} ({}%)", percent(use_.share))
+        })
+        .collect();
+    Line::of(&format!("  budgets: {}", parts.join(", ")))
+}
+
+fn numbers(use_: &Use) -> String {
+    format!(" {:>3}% {}/{}", percent(use_.share), use_.used, use_.limit)
+}
+
+fn bar(line: Line, use_: &Use, room: usize) -> Line {
+    let filled = (1..=BLOCKS)
+        .filter(|block| use_.share * f64::from(BLOCKS) >= f64::from(*block))
+        .count();
+    let empty = usize::from(BLOCKS) - filled;
+    let tone = match use_.share {
+        share if share >= 0.95 => Tone::Bad,
+        share if share >= 0.8 => Tone::Warn,
+        _ => Tone::Good,
+    };
+    line.quiet(&width::pad(&use_.budget.to_string(), NAME))
+        .with(tone, &"▮".repeat(filled))
+        .quiet(&"▯".repeat(empty))
+        .plain(&width::pad(&numbers(use_), room))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0}", (share * 100.0).floor().min(999.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ralph_core::money::Usd;
+    use snapbox::{assert_data_eq, str};
+
+    use super::*;
+    use crate::terminal::line::Colour;
+
+    fn shown(style: Style) -> String {
+        let limits = Limits {
+            max_iterations: Some(30),
+            max_wall_time: Some(Duration::from_hours(2)),
+            max_cost: Usd::from_dollars(10.0),
+            max_tokens: Some(1000),
+        };
+        let spent = Spent {
+            iterations: 3,
+            wall_time: Duration::from_secs(30),
+            cost: Usd::from_dollars(8.5).unwrap(),
+            tokens: 1200,
+        };
+        lines(&limits, &spent, style)
+            .iter()
+            .map(|line| line.render(Colour::Unused, None) + "\n")
+            .collect()
+    }
+
+    #[test]
+    fn bars_stand_side_by_side_where_there_is_room() {
+        assert_data_eq!(
+            shown(Style::Rich { columns: 80 }),
+            str![[r#"
+  iterations ▮▯▯▯▯▯▯▯▯▯  10% 3/30
+  wall time  ▯▯▯▯▯▯▯▯▯▯   0% 30s/120m
+  cost       ▮▮▮▮▮▮▮▮▯▯  85% $8.50/$10.00
+  tokens     ▮▮▮▮▮▮▮▮▮▮ 120% 1200/1000
+
+"#]]
+        );
+        assert_data_eq!(
+            shown(Style::Rich { columns: 60 }),
+            str![[r#"
+  iterations ▮▯▯▯▯▯▯▯▯▯  10% 3/30
+  wall time  ▯▯▯▯▯▯▯▯▯▯   0% 30s/120m
+  cost       ▮▮▮▮▮▮▮▮▯▯  85% $8.50/$10.00
+  tokens     ▮▮▮▮▮▮▮▮▮▮ 120% 1200/1000
+
+"#]]
+        );
+        assert_data_eq!(
+            shown(Style::Plain),
+            str![[r#"
+  budgets: iterations 3/30 (10%), wall time 30s/120m (0%), cost $8.50/$10.00 (85%), tokens 1200/1000 (120%)
+
+"#]]
+        );
+    }
+
+    #[test]
+    fn without_limits_there_is_nothing_to_show() {
+        assert!(lines(&Limits::default(), &Spent::default(), Style::Plain).is_empty());
+    }
+}

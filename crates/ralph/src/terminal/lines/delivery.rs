@@ -1,0 +1,78 @@
+//! Commits, the pull request and the verification.
+
+use ralph_core::event::Event;
+use ralph_core::id::CommitId;
+use ralph_core::ports::{PullRequest, PullState};
+use ralph_core::verdict::CheckResult;
+
+use super::Style;
+use super::pieces::{self, BAD, aside, heading, judged, marked, reasons};
+use crate::terminal::format;
+use crate::terminal::line::{Line, Tone};
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "`of` decides exhaustively which events come here"
+)]
+pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
+    match event {
+        Event::CommitsImported { head, commits } => {
+            let commits = format::plural(*commits, "commit", "commits");
+            vec![aside(&format!("took {commits}, now at {}", head.short()))]
+        }
+        Event::ImportRefused { why } => vec![
+            marked(BAD, Tone::Bad)
+                .plain("the commits were not taken: ")
+                .folded(Tone::Plain, why),
+        ],
+        Event::Pushed { branch, head } => {
+            vec![aside(&format!("pushed {} to `{branch}`", head.short()))]
+        }
+        Event::PullRequestUpdated { pull, opened } => vec![pull_request(pull, *opened)],
+        Event::VerifyStarted { head } => {
+            heading(&format!("verification of {}", head.short()), style)
+        }
+        Event::VerifyFinished {
+            head,
+            green,
+            checks,
+            reasons,
+            ..
+        } => verified(head, *green, checks, reasons),
+        Event::SuccessRefused { reasons, .. } => {
+            let mut lines = vec![marked(BAD, Tone::Warn).plain("not done yet")];
+            lines.extend(pieces::reasons(reasons.iter().map(String::as_str)));
+            lines
+        }
+        // Intents and bookkeeping; their outcomes are told.
+        _ => Vec::new(),
+    }
+}
+
+fn pull_request(pull: &PullRequest, opened: bool) -> Line {
+    let done = if opened { "opened" } else { "updated" };
+    Line::of("  ")
+        .with(Tone::Accent, &format!("pull request #{}", pull.number))
+        .plain(&format!(" {done} ({}) ", state_word(pull.state)))
+        .strong(&pull.url)
+}
+
+/// Returns the word that scripts and people see for a pull request's state.
+pub(super) fn state_word(state: PullState) -> &'static str {
+    match state {
+        PullState::Draft => "draft",
+        PullState::Open => "open",
+    }
+}
+
+fn verified(head: &CommitId, green: bool, checks: &[CheckResult], why: &[String]) -> Vec<Line> {
+    let mut lines: Vec<Line> = checks.iter().map(pieces::check).collect();
+    let verdict = if green {
+        format!("{} is green in a clean room", head.short())
+    } else {
+        format!("{} is not green", head.short())
+    };
+    lines.push(judged(green).strong(&verdict));
+    lines.extend(reasons(why.iter().map(String::as_str)));
+    lines
+}

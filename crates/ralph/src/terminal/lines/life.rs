@@ -1,0 +1,220 @@
+//! The run as a whole: its plan, what happens around the iterations, and how it ends.
+
+use ralph_core::event::{Event, Purpose};
+use ralph_core::plan::{Delivery, Engine, RunPlan};
+use ralph_core::ports::{Isolation, PullRequest};
+use ralph_core::run::RunStatus;
+use ralph_core::state::RunState;
+
+use super::delivery::state_word;
+use super::pieces::{BAD, GOOD, aside, field, warning};
+use super::{Style, budgets};
+use crate::terminal::format;
+use crate::terminal::line::{Line, Tone};
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "`of` decides exhaustively which events come here"
+)]
+pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> {
+    match event {
+        Event::RunCreated { plan } => self::plan(plan),
+        Event::RunOpened { epoch, pid } if *epoch > 1 => {
+            vec![aside(&format!("taken over by process {pid}"))]
+        }
+        Event::StatusChanged { status } => status_lines(status, state, style),
+        Event::CommandReceived {
+            command, refused, ..
+        } => match refused {
+            None => vec![Line::of("  » ").strong(command.verb()).plain(" accepted")],
+            Some(why) => vec![warning(&format!("{} refused: {why}", command.verb()))],
+        },
+        Event::ContractChanged { changes, .. } => vec![
+            Line::of("  » the task file has changed: ").folded(Tone::Plain, &changes.join(", ")),
+        ],
+        Event::ContractRejected { why } => {
+            vec![warning(&format!(
+                "the changed task file is not used: {why}"
+            ))]
+        }
+        Event::SandboxCreated { sandbox, purpose } => {
+            let purpose = match purpose {
+                Purpose::Work => "sandbox",
+                Purpose::CleanRoom => "clean room",
+            };
+            vec![aside(&format!("{purpose} `{sandbox}` is made"))]
+        }
+        Event::SandboxRemoved { sandbox } => vec![aside(&format!("`{sandbox}` is removed"))],
+        Event::WorkspaceReady { branch, head } => {
+            let head = head.short();
+            vec![aside(&format!("the repository is on `{branch}` at {head}"))]
+        }
+        Event::BudgetWarning { budget, percent } => {
+            vec![warning(&format!(
+                "{percent}% of `{}` is used",
+                budget.key()
+            ))]
+        }
+        Event::Notice { message } => vec![Line::of("  » ").folded(Tone::Plain, message)],
+        _ => Vec::new(),
+    }
+}
+
+/// Returns a plan for people.
+pub fn plan(plan: &RunPlan) -> Vec<Line> {
+    let delivery = match plan.delivery {
+        Delivery::PullRequest => "pull request",
+        Delivery::Branch => "branch only",
+    };
+    let isolation = match plan.isolation {
+        Isolation::None => "no isolation: commands run as you",
+        Isolation::Container => "container without a network",
+        Isolation::Machine => "virtual machine",
+    };
+    let boxes = format::plural(plan.checkboxes as u64, "checkbox", "checkboxes");
+    vec![
+        Line::new()
+            .strong(&plan.title)
+            .quiet(&format!(" ({})", plan.task_id)),
+        field("run", plan.run.as_str()),
+        field("task", &format!("{} · {boxes}", plan.task_file)),
+        field(
+            "repo",
+            &format!(
+                "{} · {} at {}",
+                plan.repo,
+                plan.base_branch,
+                plan.base.short()
+            ),
+        ),
+        field("branch", &format!("{} · {delivery}", plan.branch)),
+        field("sandbox", &format!("{} · {isolation}", plan.sandbox)),
+        field(
+            "model",
+            &format!("{} · {}", plan.model, engine(plan.engine)),
+        ),
+        field("tests", &plan.test_command),
+        field("budgets", &budgets::limits(&plan.limits)),
+    ]
+}
+
+/// Returns the word that scripts and people see for an engine.
+pub fn engine(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Actions => "actions",
+        Engine::Agent => "agent",
+    }
+}
+
+fn status_lines(status: &RunStatus, state: &RunState, style: Style) -> Vec<Line> {
+    match (status, style) {
+        // On a terminal the spinner says these.
+        (
+            RunStatus::Created | RunStatus::Preparing | RunStatus::Running | RunStatus::Verifying,
+            Style::Rich { .. },
+        ) => Vec::new(),
+        (
+            RunStatus::Created | RunStatus::Preparing | RunStatus::Running | RunStatus::Verifying,
+            Style::Plain,
+        ) => vec![aside(&format!("… {}", status.word()))],
+        (
+            RunStatus::Paused(_)
+            | RunStatus::Succeeded
+            | RunStatus::Failed(_)
+            | RunStatus::Stopped
+            | RunStatus::SandboxLost,
+            Style::Rich { .. } | Style::Plain,
+        ) => ending(state, style),
+    }
+}
+
+/// Returns the block that says how a run ended or why it waits.
+pub fn ending(state: &RunState, style: Style) -> Vec<Line> {
+    let status = &state.status;
+    let (mark, tone) = match status {
+        RunStatus::Succeeded => (GOOD, Tone::Good),
+        RunStatus::Failed(_) => (BAD, Tone::Bad),
+        RunStatus::Stopped | RunStatus::SandboxLost | RunStatus::Paused(_) => ("■", Tone::Warn),
+        RunStatus::Created | RunStatus::Preparing | RunStatus::Running | RunStatus::Verifying => {
+            ("…", Tone::Plain)
+        }
+    };
+    let bar = || match style {
+        Style::Rich { .. } => Line::new().margin(tone, "┃ "),
+        Style::Plain => Line::new(),
+    };
+    let headline = bar().with(tone, &format!("{mark} {}", status.word().replace('_', " ")));
+    let headline = match status.reason() {
+        Some(reason) => headline.plain(" — ").folded(Tone::Plain, &reason),
+        None => headline.strong(&format!(" — {}", state.plan.title)),
+    };
+    let mut lines = vec![Line::new(), headline];
+    lines.extend(
+        results(state)
+            .iter()
+            .map(|line| bar().plain("  ").folded(Tone::Plain, line)),
+    );
+    lines.push(bar().plain("  ").quiet(&figures(state)));
+    if let Some(next) = next_step(state) {
+        lines.push(bar().plain("  ").folded(Tone::Accent, &next));
+    }
+    lines
+}
+
+fn results(state: &RunState) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(pull) = &state.pull {
+        lines.push(format!("pull request {}", self::pull(pull)));
+    } else if let Some(pushed) = &state.pushed {
+        lines.push(format!(
+            "branch `{}` at {}",
+            state.plan.branch,
+            pushed.short()
+        ));
+    }
+    if let Some((commit, green)) = &state.verified {
+        let green = if *green { "verified" } else { "not green" };
+        lines.push(format!(
+            "commit {} is {green} in a clean room",
+            commit.short()
+        ));
+    }
+    lines.push(format!(
+        "{} of {} checked off",
+        state.ticked.len(),
+        format::plural(state.plan.checkboxes as u64, "box", "boxes"),
+    ));
+    lines
+}
+
+/// Returns a pull request in one text: `#3 (draft) https://…`.
+pub fn pull(pull: &PullRequest) -> String {
+    format!("#{} ({}) {}", pull.number, state_word(pull.state), pull.url)
+}
+
+/// Returns what a run has used: `3 iterations · 2m 10s · 12,345 tokens · $0.12`.
+pub fn figures(state: &RunState) -> String {
+    format!(
+        "{} · {} · {} · {}",
+        format::plural(u64::from(state.iteration), "iteration", "iterations"),
+        format::duration(state.active),
+        format::plural(state.usage.total(), "token", "tokens"),
+        state.cost,
+    )
+}
+
+fn next_step(state: &RunState) -> Option<String> {
+    let run = &state.plan.run;
+    match &state.status {
+        RunStatus::Paused(_) | RunStatus::SandboxLost => {
+            Some(format!("`ralph resume {run}` continues it"))
+        }
+        RunStatus::Failed(_) => Some(format!("`ralph logs {run}` tells what it did")),
+        RunStatus::Created
+        | RunStatus::Preparing
+        | RunStatus::Running
+        | RunStatus::Verifying
+        | RunStatus::Succeeded
+        | RunStatus::Stopped => None,
+    }
+}

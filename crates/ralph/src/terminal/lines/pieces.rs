@@ -1,0 +1,112 @@
+//! Pieces that several lines share.
+
+use ralph_core::verdict::{CheckResult, TestCount};
+
+use super::Style;
+use crate::terminal::line::{Line, Tone};
+use crate::terminal::{format, width};
+
+/// A thing that went well.
+pub(super) const GOOD: &str = "✓";
+/// A thing that went wrong.
+pub(super) const BAD: &str = "✗";
+/// A thing that was not done.
+pub(super) const NOT_DONE: &str = "⊘";
+/// A thing that somebody should look at.
+pub(super) const WARN: &str = "⚠";
+
+/// Starts a line with a mark in its tone.
+pub(super) fn marked(mark: &str, tone: Tone) -> Line {
+    Line::of("  ").with(tone, mark).plain(" ")
+}
+
+/// Starts a line that tells whether something went well.
+pub(super) fn judged(good: bool) -> Line {
+    if good {
+        marked(GOOD, Tone::Good)
+    } else {
+        marked(BAD, Tone::Bad)
+    }
+}
+
+/// Makes a line that warns.
+pub(super) fn warning(text: &str) -> Line {
+    marked(WARN, Tone::Warn).folded(Tone::Warn, text)
+}
+
+/// Makes a line that can be skipped.
+pub(super) fn aside(text: &str) -> Line {
+    Line::of("  ").quiet(text)
+}
+
+/// Makes a line with a name and a value.
+pub fn field(name: &str, value: &str) -> Line {
+    Line::new()
+        .quiet(&width::pad(&format!("  {name}"), 11))
+        .folded(Tone::Plain, value)
+}
+
+/// Makes lines for a list of reasons below a line.
+pub(super) fn reasons<'a>(reasons: impl IntoIterator<Item = &'a str>) -> Vec<Line> {
+    reasons
+        .into_iter()
+        .map(|reason| Line::of("    ").quiet("- ").folded(Tone::Plain, reason))
+        .collect()
+}
+
+/// Makes a heading that divides the output.
+pub(super) fn heading(title: &str, style: Style) -> Vec<Line> {
+    let rule = match style {
+        Style::Rich { columns } => {
+            let used = width::columns(title) + 4;
+            "─".repeat(columns.min(80).saturating_sub(used))
+        }
+        Style::Plain => "──".to_owned(),
+    };
+    let line = Line::new()
+        .with(Tone::Accent, "── ")
+        .strong(title)
+        .with(Tone::Accent, &format!(" {rule}"));
+    vec![Line::new(), line]
+}
+
+/// Names an action with what it works on.
+pub(super) fn action(action: &str, label: &str) -> String {
+    if label.starts_with(action) {
+        label.to_owned()
+    } else {
+        format!("{action} {label}")
+    }
+}
+
+/// Says that the model is asked.
+pub(super) fn asking(attempt: u32) -> String {
+    if attempt > 1 {
+        format!("asking the model, attempt {attempt}")
+    } else {
+        "asking the model".to_owned()
+    }
+}
+
+/// Tells one check: its name, command, end and tests.
+pub(super) fn check(check: &CheckResult) -> Line {
+    let counts = check
+        .tests
+        .map_or_else(String::new, |tests| format!(", {}", tests_counted(&tests)));
+    judged(check.ended.is_success())
+        .plain(&check.name)
+        .quiet(&format!(" `{}`", check.command))
+        .plain(&format!(" {}{counts}", check.ended))
+        .at_right(&format::milliseconds(check.duration_ms))
+}
+
+/// Counts tests: `3 passed, 1 failed, 2 skipped`.
+pub(super) fn tests_counted(tests: &TestCount) -> String {
+    let mut parts = vec![format!("{} passed", tests.passed)];
+    for (number, word) in [(tests.failed, "failed"), (tests.skipped, "skipped")] {
+        if number > 0 {
+            parts.push(format!("{number} {word}"));
+        }
+    }
+    parts.join(", ")
+}

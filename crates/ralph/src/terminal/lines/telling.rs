@@ -1,0 +1,111 @@
+//! Decides which events are told how.
+
+use ralph_core::event::{Event, Purpose, Record};
+use ralph_core::run::RunStatus;
+use ralph_core::state::RunState;
+
+use super::{delivery, iteration, life, pieces};
+use crate::terminal::line::Line;
+
+/// How much the lines may rely on a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Drawn for this many columns; a spinner tells what is being waited for.
+    Rich {
+        /// The columns.
+        columns: usize,
+    },
+    /// Plain lines that also tell what is being waited for.
+    Plain,
+}
+
+/// Returns the lines that tell a record.
+pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
+    match &record.event {
+        Event::RunCreated { .. }
+        | Event::RunOpened { .. }
+        | Event::StatusChanged { .. }
+        | Event::CommandReceived { .. }
+        | Event::ContractChanged { .. }
+        | Event::ContractRejected { .. }
+        | Event::SandboxCreated { .. }
+        | Event::SandboxRemoved { .. }
+        | Event::WorkspaceReady { .. }
+        | Event::BudgetWarning { .. }
+        | Event::Notice { .. } => life::lines(&record.event, state, style),
+        Event::IterationStarted { .. }
+        | Event::ModelAsked { .. }
+        | Event::ModelReplied { .. }
+        | Event::ModelFailed { .. }
+        | Event::ReplyRejected { .. }
+        | Event::ReplyAccepted { .. }
+        | Event::ActionStarted { .. }
+        | Event::ActionFinished { .. }
+        | Event::ClaimChecked { .. }
+        | Event::BoxesTicked { .. }
+        | Event::TestsRun { .. }
+        | Event::Tamper { .. }
+        | Event::IterationFinished { .. } => iteration::lines(&record.event, state, style),
+        Event::CommitsImported { .. }
+        | Event::ImportRefused { .. }
+        | Event::PushStarted { .. }
+        | Event::Pushed { .. }
+        | Event::PullRequestUpdated { .. }
+        | Event::StateSaved { .. }
+        | Event::VerifyStarted { .. }
+        | Event::VerifyFinished { .. }
+        | Event::SuccessRefused { .. } => delivery::lines(&record.event, style),
+    }
+}
+
+/// Returns what is being waited for after a record; none when nobody works on the run.
+pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
+    if !state.status.is_active() {
+        return None;
+    }
+    Some(match &record.event {
+        Event::RunCreated { .. }
+        | Event::StatusChanged {
+            status: RunStatus::Preparing,
+        } => "preparing the sandbox".to_owned(),
+        Event::SandboxCreated {
+            purpose: Purpose::Work,
+            ..
+        } => "bringing the repository into the sandbox".to_owned(),
+        Event::ModelAsked { attempt, .. } => pieces::asking(*attempt),
+        Event::ModelFailed { .. } => "waiting to ask the model again".to_owned(),
+        Event::ActionStarted { action, label, .. } => pieces::action(action, label),
+        Event::PushStarted { branch, .. } => format!("pushing `{branch}`"),
+        Event::VerifyStarted { head } => format!("verifying {} in a clean room", head.short()),
+        Event::SandboxCreated {
+            purpose: Purpose::CleanRoom,
+            ..
+        } => "verifying in a clean room".to_owned(),
+        Event::IterationStarted { .. } => "collecting what the model will see".to_owned(),
+        Event::ActionFinished { .. } | Event::ClaimChecked { .. } | Event::TestsRun { .. } => {
+            "checking".to_owned()
+        }
+        Event::RunOpened { .. }
+        | Event::StatusChanged { .. }
+        | Event::CommandReceived { .. }
+        | Event::ContractChanged { .. }
+        | Event::ContractRejected { .. }
+        | Event::SandboxRemoved { .. }
+        | Event::WorkspaceReady { .. }
+        | Event::ModelReplied { .. }
+        | Event::ReplyRejected { .. }
+        | Event::ReplyAccepted { .. }
+        | Event::BoxesTicked { .. }
+        | Event::Tamper { .. }
+        | Event::BudgetWarning { .. }
+        | Event::CommitsImported { .. }
+        | Event::ImportRefused { .. }
+        | Event::Pushed { .. }
+        | Event::PullRequestUpdated { .. }
+        | Event::StateSaved { .. }
+        | Event::VerifyFinished { .. }
+        | Event::SuccessRefused { .. }
+        | Event::IterationFinished { .. }
+        | Event::Notice { .. } => "working".to_owned(),
+    })
+}

@@ -1,0 +1,183 @@
+//! The last line of a terminal: it turns while something takes its time, and makes way for text.
+
+use std::io::Write;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::line::{Colour, Line, Tone};
+use super::look::Width;
+use super::{format, width};
+
+const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const REDRAW: Duration = Duration::from_millis(100);
+const CLEAR: &str = "\r\u{1b}[2K";
+
+/// Where text goes, with or without a spinner below it.
+pub(super) struct Screen {
+    shared: Arc<Mutex<Shared>>,
+    turning: Option<Turning>,
+}
+
+struct Shared {
+    out: Box<dyn Write + Send>,
+    width: Width,
+    waiting: Option<(String, Instant)>,
+    drawn: bool,
+    frame: usize,
+}
+
+/// The thread that redraws; dropping the sender ends it.
+struct Turning {
+    stop: mpsc::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Screen {
+    /// Takes text only.
+    pub(super) fn still(out: Box<dyn Write + Send>) -> Self {
+        let shared = Shared {
+            out,
+            width: Width::Fixed(80),
+            waiting: None,
+            drawn: false,
+            frame: 0,
+        };
+        Self {
+            shared: Arc::new(Mutex::new(shared)),
+            turning: None,
+        }
+    }
+
+    /// Takes text, and turns below it while something takes its time.
+    pub(super) fn turning(out: Box<dyn Write + Send>, width: Width) -> Self {
+        let mut screen = Self::still(out);
+        screen.lock().width = width;
+        let (stop, stopped) = mpsc::channel();
+        let shared = Arc::clone(&screen.shared);
+        let thread = std::thread::spawn(move || {
+            while stopped.recv_timeout(REDRAW) == Err(RecvTimeoutError::Timeout) {
+                lock(&shared).draw();
+            }
+        });
+        screen.turning = Some(Turning { stop, thread });
+        screen
+    }
+
+    /// Writes text in the place of the spinner, which goes on below it with what is waited for now.
+    pub(super) fn write(&self, text: &str, waiting: Option<String>) {
+        let mut shared = self.lock();
+        shared.clear();
+        // A run goes on when nobody looks any more.
+        shared.out.write_all(text.as_bytes()).ok();
+        shared.out.flush().ok();
+        if shared.waiting.as_ref().map(|(label, _)| label) != waiting.as_ref() {
+            shared.waiting = waiting.map(|label| (label, Instant::now()));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        lock(&self.shared)
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        if let Some(Turning { stop, thread }) = self.turning.take() {
+            drop(stop);
+            thread.join().ok();
+        }
+        self.lock().clear();
+    }
+}
+
+impl Shared {
+    fn clear(&mut self) {
+        if self.drawn {
+            self.out.write_all(CLEAR.as_bytes()).ok();
+            self.out.flush().ok();
+            self.drawn = false;
+        }
+    }
+
+    fn draw(&mut self) {
+        let Some((label, since)) = &self.waiting else {
+            return;
+        };
+        // One column stays free: a full line would wrap, and clearing would miss its first half.
+        let columns = self.width.columns().saturating_sub(1);
+        let elapsed = match since.elapsed().as_secs() {
+            seconds @ 0..60 => format!("{seconds}s"),
+            seconds => format::duration(Duration::from_secs(seconds)),
+        };
+        let label = width::cut(label, columns.saturating_sub(elapsed.len() + 4));
+        let line = Line::new()
+            .with(Tone::Accent, FRAMES[self.frame % FRAMES.len()])
+            .plain(&format!(" {label} "))
+            .quiet(&elapsed)
+            .render(Colour::Used, Some(columns));
+        self.frame += 1;
+        self.out.write_all(format!("{CLEAR}{line}").as_bytes()).ok();
+        self.out.flush().ok();
+        self.drawn = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keeps what is written where the test can see it.
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Kept {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    #[test]
+    fn text_takes_the_place_of_the_spinner() {
+        let kept = Kept::default();
+        let screen = Screen::still(Box::new(kept.clone()));
+        screen.write("one\n", Some("asking the model".into()));
+        screen.lock().draw();
+        screen.write("two\n", None);
+        screen.lock().draw();
+        drop(screen);
+        let expected = format!(
+            "one\n{CLEAR}\u{1b}[36m⠋\u{1b}[0m asking the model \u{1b}[2m0s\u{1b}[0m{CLEAR}two\n"
+        );
+        assert_eq!(kept.text(), expected);
+    }
+
+    #[test]
+    fn the_thread_ends_with_the_screen_and_leaves_a_clean_line() {
+        let kept = Kept::default();
+        let screen = Screen::turning(Box::new(kept.clone()), Width::Fixed(20));
+        screen.write("", Some("a very long label that does not fit".into()));
+        while !kept.text().contains('⠋') {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        drop(screen);
+        let text = kept.text();
+        assert!(text.ends_with(CLEAR), "{text:?}");
+        assert!(text.contains("a very long …"), "{text:?}");
+    }
+}

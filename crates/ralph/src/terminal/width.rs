@@ -1,0 +1,123 @@
+//! How many columns a text takes on a terminal, and cutting it to fit.
+
+/// Returns the columns that a sanitised line takes.
+pub fn columns(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
+}
+
+/// Cuts a sanitised line to at most `max` columns; what is missing shows as `…`.
+pub fn cut(text: &str, max: usize) -> String {
+    if columns(text) <= max {
+        return text.to_owned();
+    }
+    let mut short = String::new();
+    let mut left = max.saturating_sub(1);
+    for c in text.chars() {
+        let Some(rest) = left.checked_sub(columns_of(c)) else {
+            break;
+        };
+        left = rest;
+        short.push(c);
+    }
+    if max > 0 {
+        short.push('…');
+    }
+    short
+}
+
+/// Breaks a sanitised line into pieces of at most `max` columns, between words where that is possible.
+pub fn fold(text: &str, max: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    for word in text.split(' ').flat_map(|word| chop(word, max)) {
+        match pieces.last_mut() {
+            Some(last) if last.is_empty() => last.push_str(&word),
+            Some(last) if columns(last) + 1 + columns(&word) <= max => {
+                last.push(' ');
+                last.push_str(&word);
+            }
+            Some(_) | None => pieces.push(word),
+        }
+    }
+    pieces
+}
+
+/// Breaks a word that is wider than a whole line.
+fn chop(word: &str, max: usize) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut used = 0;
+    for c in word.chars() {
+        if used + columns_of(c) > max.max(2) {
+            parts.push(String::new());
+            used = 0;
+        }
+        used += columns_of(c);
+        if let Some(part) = parts.last_mut() {
+            part.push(c);
+        }
+    }
+    parts
+}
+
+/// Returns the text followed by spaces up to `width` columns.
+pub fn pad(text: &str, width: usize) -> String {
+    let missing = width.saturating_sub(columns(text));
+    format!("{text}{}", " ".repeat(missing))
+}
+
+fn columns_of(c: char) -> usize {
+    match c {
+        // Marks that sit on the character before them.
+        '\u{300}'..='\u{36f}'
+        | '\u{1ab0}'..='\u{1aff}'
+        | '\u{1dc0}'..='\u{1dff}'
+        | '\u{20d0}'..='\u{20ff}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{fe20}'..='\u{fe2f}' => 0,
+        // East Asian wide and full-width characters, and emoji.
+        '\u{1100}'..='\u{115f}'
+        | '\u{2e80}'..='\u{303e}'
+        | '\u{3041}'..='\u{a4cf}'
+        | '\u{a960}'..='\u{a97f}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{fe30}'..='\u{fe6f}'
+        | '\u{ff00}'..='\u{ff60}'
+        | '\u{ffe0}'..='\u{ffe6}'
+        | '\u{1f300}'..='\u{1f64f}'
+        | '\u{1f680}'..='\u{1f6ff}'
+        | '\u{1f900}'..='\u{1faff}'
+        | '\u{20000}'..='\u{3fffd}' => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_never_takes_more_columns_than_there_are() {
+        for (text, max, short) in [
+            ("short", 5, "short"),
+            ("longer", 5, "long…"),
+            ("漢字漢字", 8, "漢字漢字"),
+            ("漢字漢字", 7, "漢字漢…"),
+            ("漢字漢字", 6, "漢字…"),
+            ("e\u{301}e\u{301}e\u{301}", 3, "e\u{301}e\u{301}e\u{301}"),
+            ("any", 1, "…"),
+            ("any", 0, ""),
+        ] {
+            assert_eq!(cut(text, max), short);
+            assert!(columns(short) <= max);
+        }
+        assert_eq!(pad("漢", 4), "漢  ");
+    }
+
+    #[test]
+    fn folding_breaks_between_words_and_inside_endless_ones() {
+        assert_eq!(fold("", 5), [""]);
+        assert_eq!(fold("one two three", 7), ["one two", "three"]);
+        assert_eq!(fold("abcdefgh i", 3), ["abc", "def", "gh", "i"]);
+        assert_eq!(fold("漢字漢字", 4), ["漢字", "漢字"]);
+    }
+}
