@@ -1,0 +1,123 @@
+//! The lines of a diff that are not text of the file: names, `@@` lines and git's remarks.
+
+use crate::path::WorkspacePath;
+
+/// What a header line or git remark says, outside of hunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Remark<'a> {
+    /// `diff --git`, with what follows.
+    Git(&'a str),
+    /// The file is new.
+    Creates,
+    /// The file goes away.
+    Deletes,
+    /// Another file mode, which no text carries.
+    Mode,
+    /// A rename or copy.
+    Renames,
+    /// Binary content.
+    Binary,
+    /// A line of a patch format that is not a unified diff.
+    Foreign,
+}
+
+impl<'a> Remark<'a> {
+    pub(super) fn parse(line: &'a str) -> Option<Self> {
+        const STARTS: [(&str, Remark<'static>); 13] = [
+            ("new file mode ", Remark::Creates),
+            ("deleted file mode ", Remark::Deletes),
+            ("old mode ", Remark::Mode),
+            ("new mode ", Remark::Mode),
+            ("rename from ", Remark::Renames),
+            ("rename to ", Remark::Renames),
+            ("copy from ", Remark::Renames),
+            ("copy to ", Remark::Renames),
+            ("GIT binary patch", Remark::Binary),
+            ("*** Begin Patch", Remark::Foreign),
+            ("*** Add File:", Remark::Foreign),
+            ("*** Update File:", Remark::Foreign),
+            ("*** Delete File:", Remark::Foreign),
+        ];
+        if let Some(names) = line.strip_prefix("diff --git ") {
+            return Some(Self::Git(names));
+        }
+        if line.starts_with("Binary files ") && line.ends_with(" differ") {
+            return Some(Self::Binary);
+        }
+        STARTS
+            .iter()
+            .find(|(start, _)| line.starts_with(start))
+            .map(|(_, remark)| *remark)
+    }
+}
+
+/// The numbers of a `@@` line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stated {
+    /// The first old line, from 1.
+    pub(super) old_start: usize,
+    pub(super) old_count: usize,
+    pub(super) new_count: usize,
+}
+
+impl Stated {
+    /// Parses `@@ -3,4 +3,5 @@ …`; a `@@` line without both ranges states nothing.
+    pub(super) fn parse(line: &str) -> Option<Self> {
+        let mut words = line.strip_prefix("@@")?.split_whitespace();
+        let (old_start, old_count) = range(words.next()?.strip_prefix('-')?)?;
+        let (_, new_count) = range(words.next()?.strip_prefix('+')?)?;
+        Some(Self {
+            old_start,
+            old_count,
+            new_count,
+        })
+    }
+}
+
+fn range(text: &str) -> Option<(usize, usize)> {
+    let text = text.trim_end_matches('@');
+    match text.split_once(',') {
+        Some((start, count)) => Some((start.parse().ok()?, count.parse().ok()?)),
+        None => Some((text.parse().ok()?, 1)),
+    }
+}
+
+/// Tells whether a line starts a hunk. Code such as Ruby's `@@count` does not.
+pub(super) fn is_hunk_header(line: &str) -> bool {
+    line.strip_prefix("@@")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '-']))
+}
+
+/// Returns the name after `---` or `+++`, without a time stamp or quotes.
+pub(super) fn name(line: &str) -> &str {
+    let name = line.get(4..).unwrap_or_default();
+    let name = name.split('\t').next().unwrap_or_default().trim();
+    name.strip_prefix('"')
+        .and_then(|name| name.strip_suffix('"'))
+        .unwrap_or(name)
+}
+
+/// Tells whether a header's name is the path, with or without a prefix such as `a/`.
+///
+/// A name that leads outside the repository is never the path.
+pub(super) fn names(name: &str, path: &str) -> bool {
+    let Ok(path) = WorkspacePath::parse(path) else {
+        return false;
+    };
+    let bare = match name.split_once('/') {
+        Some(("a" | "b" | "c" | "i" | "o" | "w", bare)) => bare,
+        Some(_) | None => name,
+    };
+    [name, bare]
+        .into_iter()
+        .any(|name| WorkspacePath::parse(name).is_ok_and(|name| name == path))
+}
+
+/// Tells whether the two names of a `diff --git` line are both the path.
+pub(super) fn both_name(pair: &str, path: &str) -> bool {
+    pair.match_indices(' ').any(|(at, _)| {
+        [&pair[..at], &pair[at + 1..]]
+            .into_iter()
+            .all(|side| names(side.trim_matches('"'), path))
+    })
+}

@@ -1,0 +1,236 @@
+//! Decides where a hunk belongs, or why that is not clear. The rules are in the module's head.
+
+use std::borrow::Cow;
+
+use super::error::{Refusal, quote};
+use super::hunk::{Hunk, Line, Side};
+use super::index::Index;
+use super::nearby::nearby;
+use super::shift::{Pair, shifted};
+
+/// One change of the file, at a line of the file before any change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Edit<'a> {
+    /// Takes the line away.
+    Remove(usize),
+    /// Puts a line before it.
+    Insert {
+        at: usize,
+        text: Cow<'a, str>,
+        ends_file: bool,
+    },
+}
+
+/// Where a hunk belongs.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    /// The file's line at which the hunk starts, from 0.
+    pub(super) start: usize,
+    pub(super) edits: Vec<Edit<'a>>,
+    /// How the lines differ from the file's; `None` if they do not.
+    pub(super) difference: Option<&'static str>,
+}
+
+/// The line at which a hunk should start, from 0.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Expected {
+    /// As its `@@` line says.
+    pub(super) stated: usize,
+    /// Moved as far as the hunk before was.
+    pub(super) moved: usize,
+}
+
+/// Finds the place of one hunk.
+pub(super) fn locate<'a>(
+    index: &Index<'_>,
+    hunk: &Hunk<'a>,
+    expected: Option<Expected>,
+) -> Result<Place<'a>, Refusal> {
+    let old: Vec<&str> = hunk.old().map(|line| line.text).collect();
+    let is_blank = old.iter().all(|text| text.trim().is_empty());
+    let found = at_end_if_marked(index, hunk, index.find(&old)?)?;
+    let (plain, indented): (Vec<usize>, Vec<usize>) = found
+        .into_iter()
+        .partition(|start| index.is_plain(*start, &old));
+    if let Some(start) = decide(&plain, expected, old.len())? {
+        let expected = expected.map(|expected| expected.moved);
+        if is_blank && expected != Some(start) {
+            return Err(no_context(hunk));
+        }
+        if let Some(other) = indented.iter().find(|other| expected == Some(**other)) {
+            return Err(Refusal::ambiguous([start, *other]));
+        }
+        if repeats(index, hunk, start) {
+            return Err(Refusal::AlreadyThere);
+        }
+        let exact = (start..)
+            .zip(&old)
+            .all(|(at, text)| index.text(at) == *text);
+        let rows: Vec<usize> = (start..start + old.len()).collect();
+        return Ok(Place {
+            start,
+            edits: edits(&hunk.lines, &rows),
+            difference: (!exact).then_some("with other trailing whitespace"),
+        });
+    }
+    if is_blank {
+        return Err(no_context(hunk));
+    }
+    if is_there(index, hunk)? {
+        return Err(Refusal::AlreadyThere);
+    }
+    match indented[..] {
+        [] => {}
+        [start] => return indented_at(index, hunk, start),
+        _ => return Err(Refusal::ambiguous(indented)),
+    }
+    if let Some(place) = nearby(index, hunk, expected)? {
+        return Ok(place);
+    }
+    let line = quote(index.first_unmatched(&old)?);
+    Err(Refusal::NotFound { line })
+}
+
+/// Chooses among the places where all old lines are.
+fn decide(
+    starts: &[usize],
+    expected: Option<Expected>,
+    length: usize,
+) -> Result<Option<usize>, Refusal> {
+    let ambiguous = || Refusal::ambiguous(starts.iter().copied());
+    if let [] | [_] = starts {
+        return Ok(starts.first().copied());
+    }
+    let Some(Expected { stated, moved }) = expected else {
+        return Err(ambiguous());
+    };
+    if starts.contains(&moved) {
+        // The two readings of the number must not choose two places.
+        let both = stated != moved && starts.contains(&stated);
+        return if both {
+            Err(ambiguous())
+        } else {
+            Ok(Some(moved))
+        };
+    }
+    let mut by_distance: Vec<(usize, usize)> = starts
+        .iter()
+        .map(|start| (start.abs_diff(moved), *start))
+        .collect();
+    by_distance.sort_unstable();
+    match by_distance[..] {
+        [(near, start), (far, _), ..] if near < far && near <= length => Ok(Some(start)),
+        _ => Err(ambiguous()),
+    }
+}
+
+/// Keeps only the end of the file if an old line is marked as the last one.
+fn at_end_if_marked(
+    index: &Index<'_>,
+    hunk: &Hunk<'_>,
+    mut starts: Vec<usize>,
+) -> Result<Vec<usize>, Refusal> {
+    let old = hunk.old().count();
+    if let Some(last) = hunk.old().last().filter(|line| line.ends_file)
+        && !starts.is_empty()
+    {
+        starts.retain(|start| start + old == index.line_count());
+        if starts.is_empty() {
+            let line = quote(last.text);
+            return Err(Refusal::NotAtEnd { line });
+        }
+    }
+    Ok(starts)
+}
+
+fn no_context(hunk: &Hunk<'_>) -> Refusal {
+    let mut changed = hunk.lines.iter().filter(|line| line.side != Side::Context);
+    Refusal::NoContext {
+        line: quote(changed.next().map_or("", |line| line.text)),
+    }
+}
+
+fn new_texts<'a>(hunk: &Hunk<'a>) -> Vec<&'a str> {
+    hunk.new_side().map(|line| line.text).collect()
+}
+
+/// Tells whether a hunk that only adds lines has added them here before.
+fn repeats(index: &Index<'_>, hunk: &Hunk<'_>, start: usize) -> bool {
+    let adds = |line: &&Line<'_>| line.side == Side::Added;
+    let leading = hunk.lines.iter().take_while(adds).count();
+    hunk.lines.iter().all(|line| line.side != Side::Removed)
+        && start
+            .checked_sub(leading)
+            .is_some_and(|start| index.is_plain(start, &new_texts(hunk)))
+}
+
+/// Tells whether the file has the hunk's new lines. Its old ones were not found.
+fn is_there(index: &Index<'_>, hunk: &Hunk<'_>) -> Result<bool, Refusal> {
+    let texts = |side: Side| {
+        let lines = hunk.lines.iter().filter(move |line| line.side == side);
+        lines
+            .map(|line| line.text)
+            .filter(|text| !text.trim().is_empty())
+    };
+    let mut removed = texts(Side::Removed).peekable();
+    // Context alone is weak evidence: lines that only go away must be gone from the whole file.
+    let shows = texts(Side::Added).next().is_some()
+        || (removed.peek().is_some() && !removed.any(|text| index.has(text)));
+    Ok(shows && !index.find_plain(&new_texts(hunk))?.is_empty())
+}
+
+fn indented_at<'a>(index: &Index<'_>, hunk: &Hunk<'a>, start: usize) -> Result<Place<'a>, Refusal> {
+    let pairs: Vec<Pair<'_>> = hunk
+        .old()
+        .zip(start..)
+        .map(|(line, at)| Pair {
+            patch: line.text,
+            file: index.text(at),
+            removed: line.side == Side::Removed,
+        })
+        .collect();
+    let added = hunk.lines.iter().filter(|line| line.side == Side::Added);
+    let added: Vec<&str> = added.map(|line| line.text).collect();
+    let Some(moved) = shifted(&pairs, &added) else {
+        return Err(Refusal::Indentation { place: start + 1 });
+    };
+    let rows: Vec<usize> = (start..start + pairs.len()).collect();
+    let mut edits = edits(&hunk.lines, &rows);
+    let mut moved = moved.into_iter();
+    for edit in &mut edits {
+        if let Edit::Insert { text, .. } = edit
+            && let Some(line) = moved.next()
+        {
+            *text = Cow::Owned(line);
+        }
+    }
+    Ok(Place {
+        start,
+        edits,
+        difference: Some("with another indentation, which the added lines got too"),
+    })
+}
+
+/// Returns what a hunk does if its old lines are at these lines of the file. Added lines follow
+/// the old line before them.
+pub(super) fn edits<'a>(lines: &[Line<'a>], rows: &[usize]) -> Vec<Edit<'a>> {
+    let mut next = rows.first().copied().unwrap_or(0);
+    let mut rows = rows.iter();
+    let mut edits = Vec::new();
+    for line in lines {
+        if line.side == Side::Added {
+            edits.push(Edit::Insert {
+                at: next,
+                text: Cow::Borrowed(line.text),
+                ends_file: line.ends_file,
+            });
+            continue;
+        }
+        let Some(row) = rows.next() else { break };
+        if line.side == Side::Removed {
+            edits.push(Edit::Remove(*row));
+        }
+        next = row + 1;
+    }
+    edits
+}

@@ -1,0 +1,108 @@
+//! Patches of a whole file: it appears or it goes away.
+
+use super::apply::Patched;
+use super::error::{PatchError, Refusal, quote};
+use super::hunk::{Hunk, Side};
+use super::parse::{Diff, Fate};
+use super::rows;
+
+/// Creates the file from the one hunk that adds all its lines.
+pub(super) fn create(
+    path: &str,
+    original: Option<&str>,
+    diff: Diff<'_>,
+) -> Result<Patched, PatchError> {
+    let mut patched = Patched {
+        text: Some(String::new()),
+        fuzzy: false,
+        notes: diff.notes,
+    };
+    let Some(hunk) = only(&diff.hunks)? else {
+        // Git writes an empty new file without a hunk.
+        return match (diff.fate, original) {
+            (Fate::Created, None) => Ok(patched),
+            (Fate::Created, Some("")) => Err(PatchError::AlreadyApplied),
+            (Fate::Created, Some(_)) => Err(PatchError::Exists(path.to_owned())),
+            (Fate::Changed | Fate::Deleted, _) => Err(PatchError::NoHunks),
+        };
+    };
+    let begins_late = hunk.stated.is_some_and(|stated| stated.old_start > 1);
+    let quotes = hunk.old().find(|line| !line.bare);
+    if diff.fate != Fate::Created && (begins_late || quotes.is_some()) {
+        return Err(PatchError::Missing(path.to_owned()));
+    }
+    if let Some(line) = quotes {
+        let line = quote(line.text);
+        return Err(Refusal::NewFileQuotes { line }.of_hunk(1));
+    }
+    if hunk.lines.iter().any(|line| line.bare) {
+        patched.fuzzy = true;
+        let note = "hunk 1: empty lines without `+` were added as empty lines";
+        patched.notes.push(note.into());
+    }
+    let text = text_of(hunk);
+    match original {
+        None | Some("") => {
+            patched.text = Some(text);
+            Ok(patched)
+        }
+        Some(there) if there.lines().eq(text.lines()) => Err(PatchError::AlreadyApplied),
+        Some(_) => Err(PatchError::Exists(path.to_owned())),
+    }
+}
+
+fn text_of(hunk: &Hunk<'_>) -> String {
+    let ending = if hunk.adds_windows_lines() {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    let mut text = String::new();
+    for line in &hunk.lines {
+        text.push_str(line.text);
+        text.push_str(if line.ends_file { "" } else { ending });
+    }
+    text
+}
+
+/// Deletes the file if the one hunk removes all lines that it has.
+pub(super) fn delete(original: Option<&str>, diff: Diff<'_>) -> Result<Patched, PatchError> {
+    let original = original.ok_or(PatchError::AlreadyApplied)?;
+    let mut patched = Patched {
+        text: None,
+        fuzzy: false,
+        notes: diff.notes,
+    };
+    let rows = rows::split(original);
+    let Some(hunk) = only(&diff.hunks)? else {
+        return if rows.is_empty() {
+            Ok(patched)
+        } else {
+            Err(PatchError::NoHunks)
+        };
+    };
+    let differs = |line: &str| {
+        let line = quote(line);
+        Refusal::DeletesOther { line }.of_hunk(1)
+    };
+    for (at, line) in hunk.lines.iter().enumerate() {
+        let row = rows.get(at).ok_or_else(|| differs(line.text))?;
+        let is_removed = line.side == Side::Removed || line.bare;
+        if !is_removed || row.text.trim_end() != line.text.trim_end() {
+            return Err(differs(line.text));
+        }
+        patched.fuzzy |= row.text != line.text || line.bare;
+    }
+    match rows.get(hunk.lines.len()) {
+        Some(row) => Err(differs(row.text)),
+        None => Ok(patched),
+    }
+}
+
+fn only<'h, 'a>(hunks: &'h [Hunk<'a>]) -> Result<Option<&'h Hunk<'a>>, PatchError> {
+    match hunks {
+        [] => Ok(None),
+        [hunk] => Ok(Some(hunk)),
+        [..] => Err(Refusal::SecondHunk.of_hunk(2)),
+    }
+}
