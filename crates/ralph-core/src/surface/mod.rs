@@ -1,0 +1,11 @@
+//! Which changes touch the verification of a run, or run on somebody else's machine.
+//!
+//! A model that may not change the checks can still change what they call. The engine asks
+//! [`touched`] before it pushes; the findings stand in the pull request, and workflow files are
+//! refused unless the project allows them. Paths are judged by convention, so a finding is a
+//! reason to look and not a proof.
+
+mod rules;
+mod touched;
+
+pub use touched::{Change, ChangedPath, Finding, Surface, touched};

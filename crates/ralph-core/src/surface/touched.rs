@@ -1,0 +1,154 @@
+//! Sorts the changed paths.
+
+use serde::{Deserialize, Serialize};
+
+use super::rules::{
+    CI, FOR_DEVELOPERS, LOCKFILES, RUNNERS, TEST_CLASSES, TESTS, WORKFLOWS, fits, fits_any,
+};
+
+/// What happened to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// It is new.
+    Added,
+    /// Its content or mode is another.
+    Modified,
+    /// It is gone.
+    Deleted,
+}
+
+/// A path that differs between the base and the branch. A renamed one is deleted and added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedPath {
+    /// The path in the repository, with `/` between its parts.
+    pub path: String,
+    /// What happened to it.
+    pub change: Change,
+}
+
+/// A path, and why it is worth a look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The path in the repository.
+    pub path: String,
+    /// What it is.
+    pub why: String,
+}
+
+/// The changed paths that are worth a look. One path may be in several lists.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Surface {
+    /// What decides whether the checks pass.
+    pub verification: Vec<Finding>,
+    /// What runs on the machine of whoever checks the branch out.
+    pub executes_for_developers: Vec<Finding>,
+    /// What the host runs with the repository's token.
+    pub workflows: Vec<Finding>,
+    /// The tests that are gone.
+    pub deleted_tests: Vec<String>,
+}
+
+impl Surface {
+    /// Tells whether nothing is worth a look.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Finds the changes that touch the verification or run elsewhere; `commands` are the checks.
+pub fn touched(paths: &[ChangedPath], commands: &[String]) -> Surface {
+    let mut surface = Surface::default();
+    for ChangedPath { path, change } in paths {
+        let is_deleted = *change == Change::Deleted;
+        let finding = |why: String| Finding {
+            path: path.clone(),
+            why: if is_deleted {
+                format!("{why}, deleted")
+            } else {
+                why
+            },
+        };
+        surface
+            .verification
+            .extend(verification(path, commands).map(finding));
+        if fits_any(WORKFLOWS, path) {
+            let why = "run by the host with the repository's token".to_owned();
+            surface.workflows.push(finding(why));
+        }
+        if is_deleted {
+            if is_test(path) {
+                surface.deleted_tests.push(path.clone());
+            }
+            continue;
+        }
+        let lower = path.to_lowercase();
+        let rule = FOR_DEVELOPERS
+            .iter()
+            .find(|(pattern, _)| fits(pattern, &lower));
+        let executes = rule.map(|(_, why)| finding((*why).to_owned()));
+        surface.executes_for_developers.extend(executes);
+    }
+    surface
+}
+
+/// Returns what a path has to do with the checks, if anything.
+fn verification(path: &str, commands: &[String]) -> Option<String> {
+    if let Some(command) = commands.iter().find(|command| names(command, path)) {
+        return Some(format!("named in `{}`", shortened(command)));
+    }
+    let why = if is_test(path) {
+        "test file"
+    } else if fits_any(CI, path) {
+        "runs in CI"
+    } else if fits_any(LOCKFILES, path) {
+        "pins dependencies"
+    } else if fits_any(RUNNERS, path) {
+        "configures the checks"
+    } else {
+        return None;
+    };
+    Some(why.to_owned())
+}
+
+fn is_test(path: &str) -> bool {
+    fits_any(TESTS, path) || TEST_CLASSES.iter().any(|pattern| fits(pattern, path))
+}
+
+/// Tells whether a command line calls a file by its path, or by the end of it after a `cd`, or as
+/// a module of Python.
+fn names(command: &str, path: &str) -> bool {
+    let is_separator = |c: char| c.is_whitespace() || "\"'`;&|()<>=,{}$".contains(c);
+    let words: Vec<&str> = command
+        .split(is_separator)
+        .map(|word| word.split("::").next().unwrap_or_default())
+        .map(|word| word.trim_start_matches("./").trim_start_matches("../"))
+        .collect();
+    let is_path = |word: &&str| {
+        let may_be_file = word.contains(['.', '/']) && !word.ends_with('/');
+        *word == path
+            || may_be_file
+                && path
+                    .strip_suffix(*word)
+                    .is_some_and(|above| above.ends_with('/'))
+    };
+    let is_module = |pair: &[&str]| {
+        let file = pair[1].replace('.', "/");
+        pair[0] == "-m"
+            && [format!("{file}.py"), format!("{file}/__main__.py")].contains(&path.to_owned())
+    };
+    words.iter().any(is_path) || words.windows(2).any(is_module)
+}
+
+/// Returns a command line at a length that fits into a list.
+fn shortened(command: &str) -> String {
+    const MOST_CHARS: usize = 60;
+    let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MOST_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,14 @@
+//! The rule of success: what a run must show before it is green.
+//!
+//! The engine asks [`may_finish`] when the model says it is done, runs every check in a clean room,
+//! counts the tests in their output with [`count_tests`] and lets [`judge`] decide. The model has
+//! no say in any of it.
+
+mod count;
+mod judge;
+mod runners;
+mod standing;
+
+pub use count::{TestCount, count_tests};
+pub use judge::{CheckResult, Verdict, judge};
+pub use standing::{Standing, may_finish};
