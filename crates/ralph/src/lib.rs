@@ -5,9 +5,11 @@
 //!   `config/models.yaml`.
 //! - [`terminal`] shows the records of a run to a person, and lets nothing through that a terminal
 //!   would obey.
+//! - `wire` chooses the concrete providers; no other module names one.
 //! - [`clock`] is the machine's time.
 
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod terminal;
+mod wire;

@@ -13,13 +13,13 @@ use ralph_engine::replies;
 use ralph_engine::run::Outside;
 use ralph_engine::store::StateDir;
 use ralph_providers::model::{RecordedReply, Replay, Scripted};
-use ralph_providers::sandbox::local::LocalProvider;
+use ralph_providers::sandbox::LocalProvider;
 use ralph_providers::scm::{Git, LocalScm};
 
 use crate::cli::CliError;
 
 /// What concrete providers are made from.
-pub struct Wiring {
+pub(crate) struct Wiring {
     /// The state directory.
     pub state: StateDir,
     /// The `PATH` that programs are found on.
@@ -31,16 +31,16 @@ pub struct Wiring {
 }
 
 /// The sandbox providers there are.
-pub const SANDBOXES: [&str; 1] = ["local"];
+pub(crate) const SANDBOXES: [&str; 1] = ["local"];
 
 impl Wiring {
     /// Returns the host's git.
-    pub fn git(&self) -> Result<HostGit, CliError> {
+    pub(crate) fn git(&self) -> Result<HostGit, CliError> {
         Ok(HostGit::new(self.search_path.clone(), self.state.root().join("gitconfig"))?)
     }
 
     /// Returns a sandbox provider by name.
-    pub fn sandboxes(&self, name: &str) -> Result<Arc<dyn SandboxProvider>, CliError> {
+    pub(crate) fn sandboxes(&self, name: &str) -> Result<Arc<dyn SandboxProvider>, CliError> {
         match name {
             "local" => Ok(Arc::new(LocalProvider::new(self.state.sandboxes(), &self.search_path))),
             other => Err(CliError::usage(
@@ -52,7 +52,7 @@ impl Wiring {
     }
 
     /// Returns a model by name. `used` are the places of a script that the run has used already.
-    pub fn model(&self, name: &str, used: &[String]) -> Result<Arc<dyn Model>, CliError> {
+    pub(crate) fn model(&self, name: &str, used: &[String]) -> Result<Arc<dyn Model>, CliError> {
         if let Some(file) = name.strip_prefix("scripted:") {
             let scripted = Scripted::load(Path::new(file), used).map_err(|error| {
                 CliError::usage(format!("cannot use the model `{name}`"), error.to_string(), "correct the script")
@@ -85,7 +85,7 @@ impl Wiring {
     }
 
     /// Returns everything outside of a run.
-    pub fn outside(&self, plan: &RunPlan, state: Option<&RunState>) -> Result<Outside, CliError> {
+    pub(crate) fn outside(&self, plan: &RunPlan, state: Option<&RunState>) -> Result<Outside, CliError> {
         let git = Git { program: PathBuf::from("git"), path: self.search_path.clone().into() };
         let scm = LocalScm::new(&self.state.pulls(), Path::new(&plan.repo), git, self.clock.clone()).map_err(|error| {
             CliError::runtime(

@@ -239,9 +239,6 @@ pub struct DemoArgs {
     /// Put the demo into this directory instead of a temporary one
     #[arg(long)]
     pub dir: Option<PathBuf>,
-    /// Keep the directory afterwards
-    #[arg(long)]
-    pub keep: bool,
 }
 
 /// Arguments of `completions`.

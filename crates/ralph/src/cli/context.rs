@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ralph_core::ports::Clock;
-use ralph_core::secret::Redactor;
+use ralph_core::secret::{Redactor, Secret};
 use ralph_engine::store::{RunDir, StateDir};
 
 use super::args::RunArg;
@@ -12,6 +12,10 @@ use super::output::Output;
 use crate::clock::SystemClock;
 use crate::config::{Environment, Profiles, Settings};
 use crate::terminal::{Look, Mode, Progress};
+use crate::wire::Wiring;
+
+/// Where programs are looked for when the environment does not say.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// What a command can ask for.
 #[derive(Debug)]
@@ -69,9 +73,20 @@ impl Context {
         Ok(Profiles::load(self.environment.directory())?)
     }
 
+    /// Returns what concrete providers are made from.
+    pub(crate) fn wiring(&self) -> Result<Wiring, CliError> {
+        Ok(Wiring {
+            state: self.state()?,
+            search_path: self.environment.search_path().unwrap_or(DEFAULT_PATH).to_owned(),
+            clock: self.clock(),
+            redactor: self.redactor(),
+        })
+    }
+
     /// Returns what keeps the environment's secrets out of everything that is written.
     pub fn redactor(&self) -> Redactor {
-        Redactor::default()
+        let secrets = self.environment.secrets().into_iter();
+        Redactor::new(secrets.map(|(name, value)| (name, Secret::new(value))).collect())
     }
 
     /// Returns how a run is shown: as JSON, or as it fits standard output and the settings.

@@ -30,10 +30,7 @@ impl ExitCode {
             RunStatus::Failed(_) | RunStatus::Stopped => Self::Failed,
             RunStatus::Paused(PauseReason::Interrupted) => Self::Interrupted,
             RunStatus::Paused(
-                PauseReason::Person
-                | PauseReason::Model { .. }
-                | PauseReason::Broken { .. }
-                | PauseReason::CrashLoop { .. },
+                PauseReason::Person | PauseReason::Model { .. } | PauseReason::Broken { .. },
             )
             | RunStatus::SandboxLost => Self::Paused,
             RunStatus::Created
@@ -73,7 +70,6 @@ mod tests {
                 10,
             ),
             (paused(PauseReason::Person), 11),
-            (paused(PauseReason::CrashLoop { crashes: 3 }), 11),
             (RunStatus::SandboxLost, 11),
             (paused(PauseReason::Interrupted), 130),
         ] {

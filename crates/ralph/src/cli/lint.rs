@@ -55,7 +55,7 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, CliErr
     })
 }
 
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::error::CliError;
 use crate::terminal::Look;
-use crate::terminal::line::Line;
+use crate::terminal::line::{Colour, Line};
 
 /// Whether whoever reads standard output is still there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +62,14 @@ impl Output {
                 error.to_string(),
                 "look where it goes to",
             )),
+        }
+    }
+
+    /// Prints lines on standard error.
+    pub fn complain<'a>(self, lines: impl IntoIterator<Item = &'a Line>) {
+        for line in lines {
+            // There is nobody left to tell when this does not work.
+            writeln!(io::stderr(), "{}", line.render(Colour::Unused, None)).ok();
         }
     }
 

@@ -14,7 +14,7 @@ use super::args::RunArgs;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
-use super::{lint as lint_command, output};
+use super::lint as lint_command;
 use crate::wire::Wiring;
 
 /// A plan with the task it was made from.
@@ -43,7 +43,7 @@ pub(super) fn read_task(file: &Path, context: &Context) -> Result<(PathBuf, Task
         Some(task) if usable => Ok((path, task)),
         _ => {
             let errors: Vec<_> = report.findings.into_iter().filter(|f| f.severity == Severity::Error).collect();
-            output::complain(&lint_command::report(&shown.to_string(), &errors));
+            context.output().complain(&lint_command::report(&shown.to_string(), &errors));
             let first = errors.first().map(ToString::to_string).unwrap_or_default();
             Err(CliError {
                 what: format!("the task file `{shown}` is refused"),

@@ -15,7 +15,7 @@ use super::error::CliError;
 use super::exit::ExitCode;
 use super::planning::{self, Planned};
 use super::resume;
-use crate::terminal::lines;
+use crate::terminal::lines::life;
 use crate::wire::Wiring;
 
 /// Plans and starts a run, or continues the task's unfinished one.
@@ -70,7 +70,7 @@ fn show_plan(planned: &Planned, is_json: bool, context: &Context) -> Result<(), 
         context.output().json(&planned.plan)?;
         return Ok(());
     }
-    context.output().lines(&lines::plan(&planned.plan))?;
+    context.output().lines(&life::plan(&planned.plan))?;
     for notice in &planned.notices {
         context.output().text(&format!("note: {notice}\n"))?;
     }
