@@ -260,7 +260,8 @@ fn encode(record: &Record) -> String {
     line
 }
 
-fn millis(duration: Duration) -> u64 {
+/// Returns whole milliseconds.
+pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

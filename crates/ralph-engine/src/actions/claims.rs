@@ -6,11 +6,12 @@ use std::time::Duration;
 use ralph_core::action::Claims;
 use ralph_core::event::Event;
 use ralph_core::path::WorkspacePath;
-use ralph_core::ports::{Ended, Exec};
+use ralph_core::ports::{Exec, ExecOutcome};
 use ralph_core::verdict::{self, CheckResult, Verdict};
 
 use crate::capture::{Capture, Captured};
 use crate::error::RunError;
+use crate::journal::millis;
 use crate::run::Run;
 
 /// How long a verify or test command may take.
@@ -94,7 +95,7 @@ impl Run {
             name: name.to_owned(),
             command: command.to_owned(),
             ended: outcome.ended,
-            duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
+            duration_ms: millis(outcome.duration),
             tests: verdict::count_tests(&output.both),
         };
         self.now.checks.insert(command.to_owned(), check.clone());
@@ -106,7 +107,7 @@ impl Run {
         &mut self,
         command: &str,
         cwd: Option<&WorkspacePath>,
-        ended: Ended,
+        outcome: &ExecOutcome,
         output: &Captured,
     ) {
         let is_test =
@@ -116,8 +117,8 @@ impl Run {
             let check = CheckResult {
                 name: "test_command".into(),
                 command: command.to_owned(),
-                ended,
-                duration_ms: 0,
+                ended: outcome.ended,
+                duration_ms: millis(outcome.duration),
                 tests: verdict::count_tests(&output.both),
             };
             self.now.checks.insert(command.to_owned(), check);

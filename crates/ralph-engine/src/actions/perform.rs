@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::capture::{Capture, Captured};
 use crate::control::Wish;
 use crate::error::RunError;
+use crate::journal::millis;
 use crate::run::Run;
 
 /// The longest a command may take, whatever the model asks for.
@@ -291,7 +292,7 @@ impl Run {
         };
         let output = capture.finish();
         self.add_output(command, &output, outcome.ended)?;
-        self.note_command(command, cwd, outcome.ended, &output);
+        self.note_command(command, cwd, &outcome, &output);
         Ok(Effect {
             result: ActionResult::Ran {
                 ended: outcome.ended,
@@ -311,7 +312,7 @@ impl Run {
         took: Duration,
     ) -> Result<ActionResult, RunError> {
         let Effect { result, output } = effect;
-        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let duration_ms = millis(took);
         let label = self.outside.redactor.redact(&action.label()).into_owned();
         if !matches!(result, ActionResult::Interrupted) {
             let line = Line {

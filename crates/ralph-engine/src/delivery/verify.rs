@@ -10,6 +10,7 @@ use ralph_core::verdict::{self, CheckResult, Verdict};
 use crate::actions::CHECK_TIMEOUT;
 use crate::capture::Capture;
 use crate::error::RunError;
+use crate::journal::millis;
 use crate::git::SandboxGit;
 use crate::prepare;
 use crate::run::{Run, answer};
@@ -139,7 +140,7 @@ impl Run {
             name,
             command: command.to_owned(),
             ended: outcome.ended,
-            duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
+            duration_ms: millis(outcome.duration),
             tests: verdict::count_tests(&output.both),
         })
     }

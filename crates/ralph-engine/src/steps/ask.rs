@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::durable;
 use crate::error::RunError;
+use crate::journal::millis;
 use crate::run::{Run, answer};
 
 /// A reply is asked for once more if it cannot be read.
@@ -189,7 +190,7 @@ impl Run {
                 | ModelError::Unauthorized { .. }
                 | ModelError::Broken { .. } => None,
             };
-            let retry_in_ms = retry.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+            let retry_in_ms = retry.map(millis);
             self.log_error(&error.to_string())?;
             self.journal.append(Event::ModelFailed {
                 iteration,
@@ -261,7 +262,7 @@ impl Run {
             response: Digest::of(reply.text.as_bytes()),
             usage: reply.usage,
             cost_usd: price::cost(&self.outside.price, &reply.usage),
-            duration_ms: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),
+            duration_ms: millis(waited),
             source: reply.source.clone(),
         };
         self.journal.append(event)?;

@@ -40,8 +40,23 @@ struct Stamp {
 pub struct Workspace {
     stamps: BTreeMap<String, Stamp>,
     sent: BTreeMap<&'static str, u64>,
+    /// The task file as the sandbox should show it after the next projection.
     task: String,
+    /// The task file as the runner wrote it there last.
+    shown: String,
     guard: GitGuard,
+}
+
+impl Workspace {
+    fn new(task: String, guard: GitGuard) -> Self {
+        Self {
+            stamps: BTreeMap::new(),
+            sent: BTreeMap::new(),
+            shown: task.clone(),
+            task,
+            guard,
+        }
+    }
 }
 
 impl Workspace {
@@ -52,12 +67,7 @@ impl Workspace {
         task: String,
     ) -> Result<Self, RunError> {
         let guard = GitGuard::remember(sandbox, files.dir()).await?;
-        let mut workspace = Self {
-            stamps: BTreeMap::new(),
-            sent: BTreeMap::new(),
-            task,
-            guard,
-        };
+        let mut workspace = Self::new(task, guard);
         workspace.restore(sandbox, files).await?;
         Ok(workspace)
     }
@@ -69,12 +79,7 @@ impl Workspace {
         task: String,
     ) -> Result<(Self, Vec<Finding>), RunError> {
         let guard = GitGuard::recall(files.dir())?;
-        let mut workspace = Self {
-            stamps: BTreeMap::new(),
-            sent: BTreeMap::new(),
-            task,
-            guard,
-        };
+        let mut workspace = Self::new(task, guard);
         // The last process may have died between the host's copy and the sandbox's: only files that
         // are no beginning of the host's are told as changed.
         let mut findings = Vec::new();
@@ -109,6 +114,7 @@ impl Workspace {
                 WriteMode::Replace,
             )
             .await?;
+        self.shown.clone_from(&self.task);
         for (name, _) in OWNED {
             transfer::upload(sandbox, &files.dir().file(name), &own(name)?).await?;
             self.sent
@@ -144,15 +150,10 @@ impl Workspace {
                 Owner::AgentAppends | Owner::Agent => {}
             }
         }
-        let task = in_repo("ralph_task.md")?;
-        let same = sandbox
-            .read(&task, MAX_AGENT_FILE)
-            .await
-            .is_ok_and(|old| old == self.task.as_bytes());
-        if !same {
-            sandbox
-                .write(&task, self.task.as_bytes(), WriteMode::Replace)
-                .await?;
+        if self.shown != self.task {
+            let path = in_repo("ralph_task.md")?;
+            sandbox.write(&path, self.task.as_bytes(), WriteMode::Replace).await?;
+            self.shown.clone_from(&self.task);
         }
         self.stamp(sandbox).await
     }
@@ -218,13 +219,13 @@ impl Workspace {
         let found = sandbox.read(&path, MAX_AGENT_FILE).await;
         if found
             .as_ref()
-            .is_ok_and(|text| *text == self.task.as_bytes())
+            .is_ok_and(|text| *text == self.shown.as_bytes())
         {
             return Ok(None);
         }
         sandbox.delete(&path).await?;
         sandbox
-            .write(&path, self.task.as_bytes(), WriteMode::Replace)
+            .write(&path, self.shown.as_bytes(), WriteMode::Replace)
             .await?;
         Ok(Some(Finding::new(
             "ralph_task.md",

@@ -50,7 +50,7 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
         Event::TestsRun { check, .. } => vec![pieces::check(check)],
         Event::Tamper { path, finding, .. } => {
             vec![warning(&format!(
-                "tampering: `{path}` {finding}; it was put back"
+                "tampering: `{path}` {finding}"
             ))]
         }
         Event::IterationFinished {
