@@ -1,1 +1,3 @@
 //! ralph.
+
+pub mod audit;
