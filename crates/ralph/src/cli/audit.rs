@@ -1,16 +1,24 @@
-//! `ralph audit`.
+//! `ralph audit`: lets the independent oracle look at a run.
 
 use super::args::AuditArgs;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
+use crate::audit::audit;
 
-/// Refuses: this command is not part of this build.
+/// Prints what the oracle found. A red check makes the exit code 1.
 pub(super) fn run(args: &AuditArgs, context: &Context) -> Result<ExitCode, CliError> {
-    context.find(&args.run)?;
-    Err(CliError::usage(
-        "cannot do `audit`",
-        "it is not part of this build",
-        "see `ralph --help` for what is",
-    ))
+    let wiring = context.wiring()?;
+    let dir = context.find(&args.run)?;
+    let found = audit(dir.root(), wiring.state.root(), &wiring.search_path);
+    if args.json {
+        context.output().json(&found)?;
+    } else {
+        context.output().text(&found.render())?;
+    }
+    Ok(if found.is_green() {
+        ExitCode::Success
+    } else {
+        ExitCode::Runtime
+    })
 }

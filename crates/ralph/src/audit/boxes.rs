@@ -1,0 +1,348 @@
+//! Finds the boxes of a Markdown text, line by line.
+//!
+//! A box is `[ ]` or `[x]` at the beginning of a list item. What stands in code, in comments and in
+//! HTML does not count.
+
+/// Returns the places of the boxes' marks in a text, in their order: the byte between the brackets.
+pub(super) fn marks(text: &str) -> Vec<usize> {
+    let mut scan = Scan::default();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        scan.take(line.trim_end_matches('\n'), at);
+        at += line.len();
+    }
+    scan.marks
+}
+
+/// Something that lasts over several lines and holds no boxes.
+enum Block {
+    /// Code between two fences, begun with this many of this character.
+    Fence(char, usize),
+    /// HTML until this text, or until an empty line.
+    Html(Option<&'static str>),
+}
+
+#[derive(Default)]
+struct Scan {
+    marks: Vec<usize>,
+    /// The columns at which the content of the list items around the line begins.
+    items: Vec<usize>,
+    block: Option<Block>,
+    /// How many quotations are around the line.
+    quotes: usize,
+    /// The line before was text that the next line may continue.
+    paragraph: bool,
+}
+
+/// The rest of a line: what is left of it, its place, and its column.
+#[derive(Clone, Copy)]
+struct Rest<'t> {
+    text: &'t str,
+    at: usize,
+    column: usize,
+}
+
+impl Rest<'_> {
+    fn skip(self, bytes: usize) -> Self {
+        Self {
+            text: &self.text[bytes..],
+            at: self.at + bytes,
+            column: self.column + bytes,
+        }
+    }
+
+    fn skip_blanks(self) -> Self {
+        let mut rest = self;
+        while let Some(blank) = rest
+            .text
+            .bytes()
+            .next()
+            .filter(|b| matches!(b, b' ' | b'\t'))
+        {
+            let column = match blank {
+                b'\t' => (rest.column / 4 + 1) * 4,
+                _ => rest.column + 1,
+            };
+            rest = Self {
+                column,
+                ..rest.skip(1)
+            };
+        }
+        rest
+    }
+
+    /// Goes behind at most this many signs of quotations, and tells how many there were. What is
+    /// quoted starts at the first column again.
+    fn skip_quotes(self, most: usize) -> (Self, usize) {
+        let mut rest = self;
+        for count in 0..most {
+            let Some(inner) = rest.skip_blanks().text.strip_prefix('>') else {
+                return (rest, count);
+            };
+            let inner = inner.strip_prefix(' ').unwrap_or(inner);
+            let cut = rest.text.len() - inner.len();
+            rest = Self {
+                column: 0,
+                ..rest.skip(cut)
+            };
+        }
+        (rest, most)
+    }
+
+    /// Returns the length of a list item's sign at the beginning, and the number of an ordered one.
+    fn bullet(self) -> Option<(usize, Option<u64>)> {
+        let digits = self.text.bytes().take_while(u8::is_ascii_digit).count();
+        let after = self.text.as_bytes().get(digits)?;
+        let ordered = matches!(digits, 1..=9) && matches!(after, b'.' | b')');
+        let plain = digits == 0 && matches!(after, b'-' | b'*' | b'+');
+        let next = self.text.as_bytes().get(digits + 1);
+        let ends = next.is_none_or(|b| matches!(b, b' ' | b'\t'));
+        let number = self.text[..digits].parse().ok();
+        ((ordered || plain) && ends).then_some((digits + 1, number))
+    }
+}
+
+impl Scan {
+    fn take(&mut self, line: &str, at: usize) {
+        let rest = Rest {
+            text: line,
+            at,
+            column: 0,
+        };
+        // Inside of code a sign more is a part of the code.
+        let most = self.block.as_ref().map_or(usize::MAX, |_| self.quotes);
+        let (rest, quotes) = rest.skip_quotes(most);
+        let rest = rest.skip_blanks();
+        self.change_quotes(quotes, rest);
+        if self.stays_in_block(rest) {
+            return;
+        }
+        if rest.text.is_empty() {
+            self.paragraph = false;
+            return;
+        }
+        let popped = self.leave_items(rest);
+        let mut rest = rest;
+        let mut first = true;
+        while rest.column < self.content() + 4 && !is_rule(rest.text) {
+            let Some((length, number)) = rest.bullet() else {
+                break;
+            };
+            let after = rest.skip(length);
+            let content = after.skip_blanks();
+            let interrupts = number.is_none_or(|number| number == 1) && !content.text.is_empty();
+            if first && self.paragraph && !popped && !interrupts {
+                break;
+            }
+            first = false;
+            self.paragraph = false;
+            let is_code = content.column > after.column + 4;
+            let column = if is_code || content.text.is_empty() {
+                after.column + 1
+            } else {
+                content.column
+            };
+            self.items.push(column);
+            rest = content;
+            if is_code {
+                return;
+            }
+            self.open_box(rest);
+        }
+        self.open_block(rest);
+    }
+
+    fn content(&self) -> usize {
+        self.items.last().copied().unwrap_or_default()
+    }
+
+    /// Enters or leaves quotations: what was open outside or inside of them is not open any more.
+    fn change_quotes(&mut self, quotes: usize, rest: Rest<'_>) {
+        let continues = quotes < self.quotes && self.continues(rest);
+        if quotes != self.quotes && !continues {
+            self.items.clear();
+            self.block = None;
+            self.paragraph = false;
+            self.quotes = quotes;
+        }
+    }
+
+    /// Tells whether a line is nothing but more text of the paragraph before it.
+    fn continues(&self, rest: Rest<'_>) -> bool {
+        let starts = rest.bullet().is_some() || is_rule(rest.text) || block_of(rest.text).is_some();
+        self.paragraph && !starts && !rest.text.is_empty() && !rest.text.starts_with('#')
+    }
+
+    /// Tells whether a line still belongs to code or HTML, and ends that where it ends.
+    fn stays_in_block(&mut self, rest: Rest<'_>) -> bool {
+        let outside = !rest.text.is_empty() && rest.column < self.content();
+        match &self.block {
+            None => return false,
+            Some(_) if outside => {
+                // Leaving a list item ends what was begun in it.
+                self.block = None;
+                return false;
+            }
+            Some(Block::Fence(sign, length)) => {
+                let signs = rest.text.chars().take_while(|c| c == sign).count();
+                let bare = rest.text.trim_matches([*sign, ' ', '\t']).is_empty();
+                if signs >= *length && bare && rest.column < self.content() + 4 {
+                    self.block = None;
+                }
+            }
+            Some(Block::Html(end)) => {
+                let ends = end.map_or(rest.text.is_empty(), |end| rest.text.contains(end));
+                if ends {
+                    self.block = None;
+                }
+            }
+        }
+        self.paragraph = false;
+        true
+    }
+
+    /// Leaves the list items that a line does not belong to. Tells whether there were any.
+    fn leave_items(&mut self, rest: Rest<'_>) -> bool {
+        let before = self.items.len();
+        if !self.continues(rest) {
+            self.items.retain(|content| rest.column >= *content);
+        }
+        self.items.len() < before
+    }
+
+    fn open_box(&mut self, rest: Rest<'_>) {
+        let bytes = rest.text.as_bytes();
+        let shaped = bytes.len() >= 3
+            && bytes[0] == b'['
+            && matches!(bytes[1], b' ' | b'\t' | b'x' | b'X')
+            && bytes[2] == b']'
+            && bytes.get(3).is_none_or(|b| matches!(b, b' ' | b'\t'));
+        if shaped {
+            self.marks.push(rest.at + 1);
+        }
+    }
+
+    /// Notes what the rest of a line begins.
+    fn open_block(&mut self, rest: Rest<'_>) {
+        let indented = rest.column >= self.content() + 4;
+        if indented && !self.paragraph {
+            return;
+        }
+        let block = if indented { None } else { block_of(rest.text) };
+        self.paragraph = block.is_none() && !is_rule(rest.text) && !rest.text.starts_with('#');
+        if let Some(Block::Html(Some(end))) = &block
+            && rest.text.contains(end)
+        {
+            return;
+        }
+        self.block = block;
+    }
+}
+
+fn is_rule(text: &str) -> bool {
+    ['-', '*', '_'].into_iter().any(|sign| {
+        let signs = text.chars().filter(|c| *c == sign).count();
+        signs >= 3 && text.chars().all(|c| c == sign || matches!(c, ' ' | '\t'))
+    })
+}
+
+/// Returns what a line begins that holds no boxes.
+fn block_of(text: &str) -> Option<Block> {
+    for sign in ['`', '~'] {
+        let length = text.chars().take_while(|c| *c == sign).count();
+        let opens = length >= 3 && (sign == '~' || !text[length..].contains('`'));
+        if opens {
+            return Some(Block::Fence(sign, length));
+        }
+    }
+    if text.starts_with("<!--") {
+        return Some(Block::Html(Some("-->")));
+    }
+    let name = text.strip_prefix('<')?.trim_start_matches('/');
+    let length = name.bytes().take_while(u8::is_ascii_alphanumeric).count();
+    let name = name[..length].to_ascii_lowercase();
+    HTML_BLOCKS
+        .contains(&name.as_str())
+        .then_some(Block::Html(None))
+}
+
+/// The tags that people put around parts of a task.
+const HTML_BLOCKS: [&str; 24] = [
+    "blockquote",
+    "body",
+    "center",
+    "details",
+    "dd",
+    "div",
+    "dl",
+    "dt",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "header",
+    "hr",
+    "li",
+    "ol",
+    "p",
+    "section",
+    "summary",
+    "table",
+    "td",
+    "ul",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the words behind the boxes that are found.
+    fn found(text: &str) -> Vec<&str> {
+        let word = |mark: usize| {
+            text[mark + 2..]
+                .split_whitespace()
+                .next()
+                .unwrap_or_default()
+        };
+        marks(text).into_iter().map(word).collect()
+    }
+
+    #[test]
+    fn a_box_begins_a_list_item() {
+        let text = "- [ ] a\n* [x] b\n+ [X] c\n1. [x] d\n2) [ ] e\n  - [x] f\n- - [x] g\n> - [x] h\n\
+            -   [ ] i\n- text [x] no\n- [x]no\n- [-] no\n[x] no\n";
+        assert_eq!(found(text), ["a", "b", "c", "d", "e", "f", "g", "h", "i"]);
+        assert_eq!(marks("- [x] a\n- [X]"), [3, 11]);
+    }
+
+    #[test]
+    fn code_comments_and_html_hold_no_boxes() {
+        for (text, expected) in [
+            ("```\n- [x] no\n```\n- [x] yes\n", vec!["yes"]),
+            (
+                "~~~~\n- [x] no\n```\n~~~\n- [x] no\n~~~~\n- [x] yes\n",
+                vec!["yes"],
+            ),
+            ("- [x] a\n  ```\n  - [x] no\n- [x] b\n", vec!["a", "b"]),
+            (
+                "- [x] a\n\n  ```\n  > - [x] no\n  ```\n- [x] b\n",
+                vec!["a", "b"],
+            ),
+            ("    - [x] no\n\n- [x] yes\n", vec!["yes"]),
+            ("- a\n\n    - [x] nested\n", vec!["nested"]),
+            ("-     [x] no\n", vec![]),
+            ("<!--\n- [x] no\n-->\n- [x] yes\n", vec!["yes"]),
+            ("<!-- one line -->\n- [x] yes\n", vec!["yes"]),
+            ("<details>\n- [x] no\n\n- [x] yes\n", vec!["yes"]),
+            ("<https://example.org>\n- [x] yes\n", vec!["yes"]),
+            ("`- [x] no`\n\n- [x] yes\n", vec!["yes"]),
+            ("text\n2. [x] no\n\n2. [x] yes\n", vec!["yes"]),
+            ("> ```\n> - [x] no\n\n- [x] yes\n", vec!["yes"]),
+            ("* * *\n- [x] yes\n", vec!["yes"]),
+        ] {
+            assert_eq!(found(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! I6: nothing was begun that a budget forbids, and active time never went back.
+
+use std::fs;
+
+use super::evidence::Evidence;
+use super::journal::Record;
+use super::report::{Findings, Outcome};
+use super::task;
+
+/// How late after the end of its time a run may begin something: what ran until then has to end.
+const GRACE_MS: u64 = 15_000;
+
+pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
+    let limits = Limits::read(evidence);
+    let mut findings = Findings::default();
+    count_iterations(evidence, &limits, &mut findings);
+    count_calls(evidence, &limits, &mut findings);
+    follow_clock(evidence, &limits, &mut findings);
+    Outcome::Checked(findings)
+}
+
+/// What the run may spend; none is no limit.
+#[derive(Debug)]
+struct Limits {
+    iterations: Option<u64>,
+    active_ms: Option<u64>,
+    nanodollars: Option<u64>,
+    tokens: Option<u64>,
+}
+
+impl Limits {
+    /// Returns the planned limits, or the task file's present ones where they are higher and a
+    /// person has changed the contract.
+    fn read(evidence: &Evidence<'_>) -> Self {
+        let planned = Self::planned(evidence);
+        if evidence.records("contract_changed").next().is_none() {
+            return planned;
+        }
+        let bytes = fs::read(evidence.run_dir.join("ralph_task.md")).unwrap_or_default();
+        let text = task::clean(&bytes);
+        let present = |key: &str| task::setting(&text, key);
+        let higher = |planned: Option<u64>, present: Option<u64>| Some(planned?.max(present?));
+        let count = |key: &str| present(key)?.parse().ok();
+        let dollars = || present("max_cost_usd_estimate")?.parse().ok();
+        let minutes = || u64::checked_mul(count("max_wall_time_minutes")?, 60_000);
+        Self {
+            iterations: higher(planned.iterations, count("max_iterations")),
+            active_ms: higher(planned.active_ms, minutes()),
+            nanodollars: higher(planned.nanodollars, dollars().map(nanos)),
+            tokens: higher(planned.tokens, count("max_tokens_total")),
+        }
+    }
+
+    fn planned(evidence: &Evidence<'_>) -> Self {
+        let limits = &evidence.plan()["limits"];
+        let wall = &limits["max_wall_time"];
+        let millis = |secs: u64| secs * 1000 + wall["nanos"].as_u64().unwrap_or(0) / 1_000_000;
+        Self {
+            iterations: limits["max_iterations"].as_u64(),
+            active_ms: wall["secs"].as_u64().map(millis),
+            nanodollars: limits["max_cost"].as_f64().map(nanos),
+            tokens: limits["max_tokens"].as_u64(),
+        }
+    }
+}
+
+/// Sums of small amounts stay exact in billionths of a dollar.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast from a float saturates, and what is below nothing counts as nothing"
+)]
+fn nanos(dollars: f64) -> u64 {
+    (dollars * 1e9).round() as u64
+}
+
+fn count_iterations(evidence: &Evidence<'_>, limits: &Limits, findings: &mut Findings) {
+    let Some(limit) = limits.iterations else {
+        return;
+    };
+    for record in evidence.records("iteration_started") {
+        let number = record.count("iteration").unwrap_or(u64::MAX);
+        if number > limit {
+            findings.fail(format!(
+                "{}: iteration {number} was started, `max_iterations` is {limit}",
+                record.name()
+            ));
+        }
+    }
+}
+
+/// A call may go beyond a limit, the next one must not be made.
+fn count_calls(evidence: &Evidence<'_>, limits: &Limits, findings: &mut Findings) {
+    let (mut tokens, mut spent) = (0_u64, 0_u64);
+    for record in evidence.records("model_replied") {
+        if let Some(limit) = limits.tokens.filter(|limit| tokens >= *limit) {
+            findings.fail(format!(
+                "{}: another call after {tokens} tokens, `max_tokens_total` is {limit}",
+                record.name()
+            ));
+        }
+        if let Some(limit) = limits.nanodollars.filter(|limit| spent >= *limit) {
+            findings.fail(format!(
+                "{}: another call after {}, `max_cost_usd_estimate` is {}",
+                record.name(),
+                dollars(spent),
+                dollars(limit)
+            ));
+        }
+        tokens = tokens.saturating_add(tokens_of(record));
+        let cost = record.event()["cost_usd"].as_f64();
+        spent = spent.saturating_add(cost.map_or(0, nanos));
+    }
+}
+
+fn tokens_of(record: &Record) -> u64 {
+    let usage = &record.event()["usage"];
+    let number = |key: &str| usage[key].as_u64().unwrap_or_default();
+    number("input_tokens").saturating_add(number("output_tokens"))
+}
+
+fn dollars(nanos: u64) -> String {
+    format!("${}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
+}
+
+fn follow_clock(evidence: &Evidence<'_>, limits: &Limits, findings: &mut Findings) {
+    let mut before = 0;
+    for record in &evidence.journal.records {
+        let Some(active) = record.stamp("active_ms") else {
+            findings.fail(format!("{} has no `active_ms`", record.name()));
+            continue;
+        };
+        if active < before {
+            findings.fail(format!(
+                "{}: active time went back from {before} ms to {active} ms",
+                record.name()
+            ));
+        }
+        before = active;
+        let begins = matches!(record.kind(), "iteration_started" | "model_asked");
+        let end = limits.active_ms.map(|limit| limit.saturating_add(GRACE_MS));
+        if begins && end.is_some_and(|end| active > end) {
+            findings.fail(format!(
+                "{} comes at {active} ms, the wall time ended {GRACE_MS} ms or more before",
+                record.name()
+            ));
+        }
+    }
+}

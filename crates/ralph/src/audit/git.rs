@@ -1,0 +1,163 @@
+//! Git as a process that knows nothing of the user's environment, for reading alone.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// The answer of `git log` that is asked for: commit, run trailers, action trailers.
+const FORMAT: &str = "--format=%H%x00\
+    %(trailers:key=Ralph-Run,valueonly,unfold,separator=%x1f)%x00\
+    %(trailers:key=Ralph-Action,valueonly,unfold,separator=%x1f)";
+
+/// The serving side drops settings from the command line, so it gets its own.
+const UPLOAD_PACK: &str = "--upload-pack=git -c 'safe.directory=*' upload-pack";
+
+/// Runs git.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Git<'a> {
+    /// The `PATH` on which git is found.
+    pub(super) path_variable: &'a str,
+}
+
+/// Why git has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum GitError {
+    /// It cannot be started.
+    #[error("cannot run git: {0}")]
+    Missing(io::Error),
+    /// It ended with an error.
+    #[error("git {command} failed: {message}")]
+    Failed {
+        /// Which command.
+        command: &'static str,
+        /// Its own words.
+        message: String,
+    },
+}
+
+/// A commit with its trailers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Commit {
+    pub(super) id: String,
+    pub(super) runs: Vec<String>,
+    pub(super) actions: Vec<String>,
+}
+
+impl Git<'_> {
+    fn run(&self, args: &[&OsStr]) -> Result<Output, GitError> {
+        Command::new("git")
+            .args(["-c", "safe.directory=*"])
+            .args(args)
+            .current_dir("/")
+            .env_clear()
+            .env("PATH", self.path_variable)
+            .env("LC_ALL", "C")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            // A replaced object would show another history than the one that was pushed.
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(GitError::Missing)
+    }
+
+    /// Returns the commit a branch of a bare repository stands at, if there is the branch.
+    pub(super) fn branch(&self, repo: &Path, branch: &str) -> Result<Option<String>, GitError> {
+        let reference = format!("refs/heads/{branch}");
+        let args: [&OsStr; 6] = [
+            "--git-dir".as_ref(),
+            repo.as_ref(),
+            "rev-parse".as_ref(),
+            "--verify".as_ref(),
+            "--quiet".as_ref(),
+            reference.as_ref(),
+        ];
+        let output = self.run(&args)?;
+        if output.status.code() == Some(1) {
+            return Ok(None);
+        }
+        text("rev-parse", &output).map(|id| Some(id.trim().to_owned()))
+    }
+
+    /// Returns the commits that `tip` has and `base` has not, newest first.
+    pub(super) fn commits(
+        &self,
+        repo: &Path,
+        base: &str,
+        tip: &str,
+    ) -> Result<Vec<Commit>, GitError> {
+        let range = format!("{base}..{tip}");
+        let args: [&OsStr; 7] = [
+            "--git-dir".as_ref(),
+            repo.as_ref(),
+            "log".as_ref(),
+            "--no-show-signature".as_ref(),
+            FORMAT.as_ref(),
+            range.as_ref(),
+            "--".as_ref(),
+        ];
+        let log = text("log", &self.run(&args)?)?;
+        Ok(log.lines().map(commit).collect())
+    }
+
+    /// Returns where a branch of a repository on this machine stands, as others would see it.
+    pub(super) fn remote_branch(
+        &self,
+        repo: &Path,
+        branch: &str,
+    ) -> Result<Option<String>, GitError> {
+        let reference = format!("refs/heads/{branch}");
+        let args: [&OsStr; 5] = [
+            "ls-remote".as_ref(),
+            "--quiet".as_ref(),
+            UPLOAD_PACK.as_ref(),
+            repo.as_ref(),
+            reference.as_ref(),
+        ];
+        let answer = text("ls-remote", &self.run(&args)?)?;
+        let exact = |line: &str| {
+            let (id, name) = line.split_once('\t')?;
+            (name == reference).then(|| id.to_owned())
+        };
+        Ok(answer.lines().find_map(exact))
+    }
+}
+
+fn text(command: &'static str, output: &Output) -> Result<String, GitError> {
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    let last = words.lines().rev().find(|line| !line.trim().is_empty());
+    Err(GitError::Failed {
+        command,
+        message: last.unwrap_or("no message").trim().to_owned(),
+    })
+}
+
+fn commit(line: &str) -> Commit {
+    let mut fields = line.split('\0');
+    let mut next = || fields.next().unwrap_or_default();
+    let id = next().to_owned();
+    let (runs, actions) = (next(), next());
+    let values = |field: &str| {
+        let values = field.split('\u{1f}').map(str::trim);
+        values
+            .filter(|v| !v.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    Commit {
+        id,
+        runs: values(runs),
+        actions: values(actions),
+    }
+}
+
+/// Tells whether a text is the full id of a commit.
+pub(super) fn is_commit_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}

@@ -1,0 +1,173 @@
+//! I12: success means that a clean room found exactly the delivered commit green.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::evidence::Evidence;
+use super::journal::Record;
+use super::pulls;
+use super::report::{Findings, Outcome};
+use super::task;
+
+pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
+    let succeeded = evidence
+        .records("status_changed")
+        .find(|record| record.text("status") == "succeeded");
+    let Some(succeeded) = succeeded else {
+        return Outcome::NotApplicable("the run has not succeeded");
+    };
+    let mut findings = Findings::default();
+    let verdict = evidence
+        .records("verify_finished")
+        .rfind(|record| record.number < succeeded.number);
+    if let Some(verdict) = verdict {
+        judge(evidence, verdict, succeeded, &mut findings);
+        delivered(evidence, verdict.text("head"), &mut findings);
+    } else {
+        findings.fail(format!("{} comes without a verification", succeeded.name()));
+    }
+    boxes(evidence, &mut findings);
+    Outcome::Checked(findings)
+}
+
+/// Looks at the verification itself.
+fn judge(evidence: &Evidence<'_>, verdict: &Record, success: &Record, findings: &mut Findings) {
+    let name = verdict.name();
+    if verdict.event()["green"] != true {
+        findings.fail(format!(
+            "{name}, the last one before the success, is not green"
+        ));
+    }
+    let checks = verdict.event()["checks"].as_array();
+    let checks = checks.map(Vec::as_slice).unwrap_or_default();
+    if checks.is_empty() {
+        findings.fail(format!("{name} ran no checks"));
+    }
+    for check in checks {
+        let called = check["name"].as_str().unwrap_or("?");
+        if check["ended"]["exited"] != 0 {
+            findings.fail(format!(
+                "{name}: check `{called}` ended with {}",
+                check["ended"]
+            ));
+        }
+        if !check["tests"].is_null() && executed(&check["tests"]) == 0 {
+            findings.fail(format!("{name}: check `{called}` ran no test"));
+        }
+    }
+    let contract = verdict.text("contract");
+    for (moment, at) in [("then", verdict.number), ("at the success", success.number)] {
+        let in_force = evidence.contract_at(at);
+        if contract != in_force {
+            findings.fail(format!(
+                "{name} verified contract {contract}, {moment} {in_force} was in force"
+            ));
+        }
+    }
+}
+
+fn executed(tests: &Value) -> u64 {
+    let number = |key: &str| tests[key].as_u64().unwrap_or_default();
+    number("passed") + number("failed")
+}
+
+/// Checks that the commit is what was pushed, what the pull request holds, and where the branch stands.
+fn delivered(evidence: &Evidence<'_>, head: &str, findings: &mut Findings) {
+    let mut expect = |place: &str, commit: &str| {
+        if commit != head {
+            findings.fail(format!("{place} stands at {commit}, verified was {head}"));
+        }
+    };
+    let pushed = evidence.records("pushed").next_back();
+    expect(
+        "the last push",
+        pushed.map_or("nothing", |record| record.text("head")),
+    );
+    if evidence.planned("delivery") == "pull_request" && pulls::is_kept_here(evidence) {
+        let number = |record: &Record| record.event()["pull"]["number"].as_u64();
+        let last = evidence.records("pull_request_updated").next_back();
+        let records = pulls::records(evidence);
+        let pull = records
+            .iter()
+            .find(|pull| pull.number == last.and_then(number));
+        expect(
+            "the pull request",
+            pull.map_or("nothing", |pull| &pull.commit),
+        );
+    }
+    let branch = evidence.planned("branch");
+    match evidence.git.branch(&evidence.repo(), branch) {
+        Ok(tip) => expect(
+            "the branch in repo.git",
+            tip.as_deref().unwrap_or("nothing"),
+        ),
+        Err(error) => findings.fail(format!("repo.git cannot be read: {error}")),
+    }
+    remote(evidence, branch, head, findings);
+}
+
+/// Looks at the repository that was pushed to. What people do there afterwards breaks no promise, as
+/// long as the branch does not stand at a commit that nobody verified.
+fn remote(evidence: &Evidence<'_>, branch: &str, head: &str, findings: &mut Findings) {
+    let address = evidence.planned("repo");
+    let Some(repo) = on_this_machine(address) else {
+        return findings.note(format!(
+            "`{address}` is not on this machine and was not looked at"
+        ));
+    };
+    if !repo.exists() {
+        return findings.note(format!("`{}` does not exist any more", repo.display()));
+    }
+    match evidence.git.remote_branch(&repo, branch) {
+        Ok(None) => findings.note(format!(
+            "`{}` has no branch `{branch}` any more",
+            repo.display()
+        )),
+        Ok(Some(tip)) if tip != head => findings.fail(format!(
+            "branch `{branch}` of `{}` stands at {tip}, verified was {head}",
+            repo.display()
+        )),
+        Ok(Some(_)) => {}
+        Err(error) => findings.fail(format!("`{}` cannot be read: {error}", repo.display())),
+    }
+}
+
+fn on_this_machine(address: &str) -> Option<PathBuf> {
+    let path = Path::new(address.strip_prefix("file://").unwrap_or(address));
+    path.is_absolute().then(|| path.to_owned())
+}
+
+/// Checks that every box of the task was ticked.
+fn boxes(evidence: &Evidence<'_>, findings: &mut Findings) {
+    let last = evidence.records("boxes_ticked").next_back();
+    let ticked: BTreeSet<&str> = last
+        .and_then(|record| record.event()["ticked"].as_array())
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let bytes = fs::read(evidence.run_dir.join("ralph_task.md")).unwrap_or_default();
+    let text = task::clean(&bytes);
+    let is_pinned = task::contract(&text) == evidence.contract_at(u64::MAX);
+    let boxes = if is_pinned {
+        task::boxes(&text)
+    } else {
+        Vec::new()
+    };
+    for name in boxes.iter().filter_map(|found| found.name(&text)) {
+        if !ticked.contains(name) {
+            findings.fail(format!("box `{name}` of the task was not ticked"));
+        }
+    }
+    let expected = if is_pinned {
+        boxes.len() as u64
+    } else {
+        evidence.plan()["checkboxes"].as_u64().unwrap_or_default()
+    };
+    if (ticked.len() as u64) < expected {
+        findings.fail(format!("{} of {expected} boxes were ticked", ticked.len()));
+    }
+}

@@ -1,0 +1,136 @@
+//! INT: what was begun has an outcome, and no effect comes without its intent or twice.
+
+use std::collections::BTreeMap;
+
+use super::evidence::Evidence;
+use super::journal::Record;
+use super::report::{Findings, Outcome};
+
+pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
+    let mut walk = Walk::default();
+    for record in &evidence.journal.records {
+        walk.take(record);
+    }
+    Outcome::Checked(walk.findings)
+}
+
+/// Iteration and index of an action, or iteration and attempt of a call.
+type Place = (u64, u64);
+
+#[derive(Default)]
+struct Walk<'a> {
+    findings: Findings,
+    /// The action that was begun and has not ended.
+    action: Option<(Place, &'a Record)>,
+    /// The call that was begun and has not ended.
+    call: Option<(Place, &'a Record)>,
+    /// The run was taken by another process since the action was begun.
+    reopened: bool,
+    /// The outcomes that are there to stay.
+    ended: BTreeMap<Place, &'a Record>,
+}
+
+impl<'a> Walk<'a> {
+    fn take(&mut self, record: &'a Record) {
+        let number = |key| record.count(key).unwrap_or_default();
+        let iteration = number("iteration");
+        match record.kind() {
+            "run_opened" => self.reopened = true,
+            "action_started" => self.start((iteration, number("index")), record),
+            "action_finished" => self.finish((iteration, number("index")), record),
+            "model_asked" => self.ask((iteration, number("attempt")), record),
+            "model_replied" | "model_failed" => {
+                self.answer((iteration, number("attempt")), record);
+            }
+            "reply_accepted" => self.close_call(record),
+            "iteration_started" | "iteration_finished" => {
+                // An iteration that goes on after a crash keeps what it has begun.
+                let goes_on = self.reopened && record.kind() == "iteration_started";
+                if !goes_on {
+                    self.close_call(record);
+                    self.close_action(record);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, place: Place, record: &'a Record) {
+        self.close_call(record);
+        let again = self.action.is_some_and(|(pending, _)| pending == place) && self.reopened;
+        // A command is never run again in silence; a file or a commit can be looked at.
+        if !again || record.text("action") == "run" {
+            self.close_action(record);
+        }
+        self.action = Some((place, record));
+        self.reopened = false;
+    }
+
+    fn finish(&mut self, place: Place, record: &'a Record) {
+        let (iteration, index) = place;
+        let begun = self.action.is_some_and(|(pending, _)| pending == place);
+        if begun {
+            self.action = None;
+        }
+        let result = record.text("result");
+        if !begun && matches!(result, "done" | "ran" | "interrupted") {
+            self.findings.fail(format!(
+                "{}: action {index} of iteration {iteration} ended without a beginning",
+                record.name()
+            ));
+        }
+        if result == "interrupted" {
+            return;
+        }
+        if let Some(first) = self.ended.insert(place, record) {
+            self.findings.fail(format!(
+                "{}: action {index} of iteration {iteration} ended a second time, first in {}",
+                record.name(),
+                first.name()
+            ));
+        }
+    }
+
+    fn ask(&mut self, place: Place, record: &'a Record) {
+        // A call without an answer is given up by asking again in the same iteration.
+        if self
+            .call
+            .is_some_and(|((iteration, _), _)| iteration != place.0)
+        {
+            self.close_call(record);
+        }
+        self.call = Some((place, record));
+    }
+
+    fn answer(&mut self, place: Place, record: &Record) {
+        let asked = self.call.is_some_and(|(pending, _)| pending == place);
+        if !asked {
+            let (iteration, attempt) = place;
+            self.findings.fail(format!(
+                "{}: attempt {attempt} of iteration {iteration} was not asked",
+                record.name()
+            ));
+        }
+        self.call = None;
+    }
+
+    fn close_call(&mut self, by: &Record) {
+        if let Some(((iteration, attempt), asked)) = self.call.take() {
+            self.findings.fail(format!(
+                "{}: attempt {attempt} of iteration {iteration} has no outcome before {}",
+                asked.name(),
+                by.name()
+            ));
+        }
+    }
+
+    fn close_action(&mut self, by: &Record) {
+        if let Some(((iteration, index), begun)) = self.action.take() {
+            self.findings.fail(format!(
+                "{}: action {index} of iteration {iteration} has no outcome before {}",
+                begun.name(),
+                by.name()
+            ));
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! I1: iterations are numbered without a gap, and each left its seven files as they were recorded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::digest;
+use super::evidence::Evidence;
+use super::journal::Record;
+use super::report::{Findings, Outcome};
+
+const FILES: [&str; 7] = [
+    "prompt.md",
+    "response.json",
+    "actions.jsonl",
+    "git_diff.patch",
+    "test_output.txt",
+    "metrics.json",
+    "pr_state.json",
+];
+
+pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
+    let mut findings = Findings::default();
+    let numbers = Numbers::read(evidence, &mut findings);
+    let root = evidence.run_dir.join("iterations");
+    for (number, record) in &numbers.finished {
+        finished(&root, *number, record, &mut findings);
+    }
+    numbers.find_strays(&root, &mut findings);
+    Outcome::Checked(findings)
+}
+
+/// What the journal says about the numbers of iterations.
+#[derive(Default)]
+struct Numbers<'a> {
+    last: u64,
+    open: Option<u64>,
+    /// The run was taken by another process since the open iteration was started.
+    reopened: bool,
+    finished: BTreeMap<u64, &'a Record>,
+}
+
+impl<'a> Numbers<'a> {
+    fn read(evidence: &'a Evidence<'_>, findings: &mut Findings) -> Self {
+        let mut numbers = Self::default();
+        for record in &evidence.journal.records {
+            match (record.kind(), record.count("iteration")) {
+                ("run_opened", _) => numbers.reopened = true,
+                ("iteration_started", Some(number)) => numbers.start(number, record, findings),
+                ("iteration_finished", Some(number)) => numbers.finish(number, record, findings),
+                ("iteration_started" | "iteration_finished", None) => {
+                    findings.fail(format!("{} has no `iteration`", record.name()));
+                }
+                _ => {}
+            }
+        }
+        numbers
+    }
+
+    fn start(&mut self, number: u64, record: &Record, findings: &mut Findings) {
+        let goes_on = self.open == Some(number) && self.reopened;
+        if let (Some(open), false) = (self.open, goes_on) {
+            findings.fail(format!(
+                "{}: iteration {number} starts while iteration {open} has not finished",
+                record.name()
+            ));
+        } else if !goes_on && number != self.last + 1 {
+            findings.fail(format!(
+                "{}: iteration {number} starts, but {} is next",
+                record.name(),
+                self.last + 1
+            ));
+        }
+        self.last = self.last.max(number);
+        self.open = Some(number);
+        self.reopened = false;
+    }
+
+    fn finish(&mut self, number: u64, record: &'a Record, findings: &mut Findings) {
+        if self.finished.contains_key(&number) {
+            findings.fail(format!(
+                "{}: iteration {number} finishes a second time",
+                record.name()
+            ));
+        } else if self.open != Some(number) {
+            findings.fail(format!(
+                "{}: iteration {number} finishes, but it was not started",
+                record.name()
+            ));
+        }
+        self.open = None;
+        self.finished.entry(number).or_insert(record);
+    }
+
+    /// Finds directories that no record speaks of.
+    fn find_strays(&self, root: &Path, findings: &mut Findings) {
+        let names = match names_in(root) {
+            Ok(names) => names,
+            Err(_) if self.finished.is_empty() => return,
+            Err(error) => return findings.fail(format!("iterations/ cannot be read: {error}")),
+        };
+        for name in &names {
+            let is_known = match name.strip_suffix(".open") {
+                Some(number) => self.open.is_some_and(|open| open.to_string() == number),
+                None => name.parse().is_ok_and(|number: u64| {
+                    // It gets its name before the journal says that it has finished.
+                    let recorded = self.finished.contains_key(&number) || self.open == Some(number);
+                    recorded && number.to_string() == *name
+                }),
+            };
+            if !is_known {
+                findings.fail(format!("iterations/{name} has no record in the journal"));
+            } else if names.contains(&format!("{name}.open")) {
+                findings.fail(format!("iterations/{name} is there finished and open"));
+            }
+        }
+    }
+}
+
+fn names_in(dir: &Path) -> std::io::Result<BTreeSet<String>> {
+    fs::read_dir(dir)?
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect()
+}
+
+/// Checks the directory of a finished iteration against its record.
+fn finished(root: &Path, number: u64, record: &Record, findings: &mut Findings) {
+    let dir = root.join(number.to_string());
+    let names = match names_in(&dir) {
+        Ok(names) => names,
+        Err(error) => {
+            return findings.fail(format!("iterations/{number} cannot be read: {error}"));
+        }
+    };
+    for name in names.iter().filter(|name| !FILES.contains(&name.as_str())) {
+        findings.fail(format!("iterations/{number}/{name} does not belong there"));
+    }
+    for name in FILES {
+        let place = format!("iterations/{number}/{name}");
+        let recorded = record.event()["files"][name].as_str();
+        if let Err(why) = intact(&dir.join(name), recorded) {
+            findings.fail(format!("{place} {why}"));
+        }
+        if !names.contains(name) {
+            continue;
+        }
+        if let Err(why) = readable(&dir.join(name), name, number) {
+            findings.fail(format!("{place} {why}"));
+        }
+    }
+    let recorded = record.event()["files"].as_object();
+    for name in recorded.into_iter().flat_map(serde_json::Map::keys) {
+        if !FILES.contains(&name.as_str()) {
+            findings.fail(format!("{} names the file `{name}`", record.name()));
+        }
+    }
+}
+
+fn intact(path: &Path, recorded: Option<&str>) -> Result<(), String> {
+    let about = fs::symlink_metadata(path).map_err(|_| "is missing".to_owned())?;
+    if !about.is_file() {
+        return Err("is not a regular file".into());
+    }
+    let digest = digest::of_file(path).map_err(|error| format!("cannot be read: {error}"))?;
+    match recorded {
+        None => Err("has no digest in the journal".into()),
+        Some(recorded) if recorded != digest => Err(format!(
+            "was changed: its sha256 is {digest}, the journal says {recorded}"
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Checks that a file that should be JSON is, and is about its iteration.
+fn readable(path: &Path, name: &str, number: u64) -> Result<(), String> {
+    if !matches!(name, "response.json" | "metrics.json" | "pr_state.json") {
+        return Ok(());
+    }
+    let bytes = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let value: Value =
+        serde_json::from_slice(&bytes).map_err(|error| format!("is not JSON: {error}"))?;
+    let claimed = value["iteration"].as_u64();
+    if name == "response.json" && !value["attempts"].is_array() {
+        return Err("has no list `attempts`".into());
+    }
+    match claimed {
+        Some(claimed) if name == "metrics.json" && claimed != number => {
+            Err(format!("is about iteration {claimed}"))
+        }
+        _ => Ok(()),
+    }
+}

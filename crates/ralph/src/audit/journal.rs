@@ -1,0 +1,144 @@
+//! Reads a journal as plain JSON lines and notes where its chain is broken.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::digest::sha256;
+
+/// The record format that is known here.
+const VERSION: u64 = 1;
+
+/// A journal as it lies on the disk.
+#[derive(Debug, Default)]
+pub(super) struct Journal {
+    /// One per line that can be read.
+    pub(super) records: Vec<Record>,
+    /// What is wrong with the file itself.
+    pub(super) damage: Vec<String>,
+    /// The file's length in bytes.
+    pub(super) length: u64,
+}
+
+/// One line.
+#[derive(Debug)]
+pub(super) struct Record {
+    /// The line's number, which is also what the record should be numbered.
+    pub(super) number: u64,
+    /// The whole line.
+    line: Value,
+}
+
+impl Record {
+    /// Returns the event's type.
+    pub(super) fn kind(&self) -> &str {
+        self.text("type")
+    }
+
+    /// Returns the event.
+    pub(super) fn event(&self) -> &Value {
+        &self.line["event"]
+    }
+
+    /// Returns a text of the event, empty if there is none.
+    pub(super) fn text(&self, key: &str) -> &str {
+        self.event()[key].as_str().unwrap_or_default()
+    }
+
+    /// Returns a whole number of the event.
+    pub(super) fn count(&self, key: &str) -> Option<u64> {
+        self.event()[key].as_u64()
+    }
+
+    /// Returns a whole number beside the event, such as `epoch`.
+    pub(super) fn stamp(&self, key: &str) -> Option<u64> {
+        self.line[key].as_u64()
+    }
+
+    /// Returns the words that name the record in findings.
+    pub(super) fn name(&self) -> String {
+        format!("record {} (`{}`)", self.number, self.kind())
+    }
+}
+
+impl Journal {
+    /// Reads a journal. Damage is noted, not an error: the rest may still tell something.
+    pub(super) fn read(path: &Path) -> Self {
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                return Self {
+                    damage: vec![format!("journal.jsonl cannot be read: {error}")],
+                    ..Self::default()
+                };
+            }
+        };
+        let mut journal = Self {
+            length: bytes.len() as u64,
+            ..Self::default()
+        };
+        let mut previous = sha256(b"");
+        for (line, number) in bytes.split_inclusive(|byte| *byte == b'\n').zip(1..) {
+            let Some(text) = line.strip_suffix(b"\n") else {
+                journal.damage.push(format!(
+                    "journal.jsonl ends in the middle of record {number}: {} bytes without a newline",
+                    line.len()
+                ));
+                break;
+            };
+            journal.take(number, text, &previous);
+            previous = sha256(text);
+        }
+        let first = journal.records.first().map_or("", Record::kind);
+        if first != "run_created" {
+            journal
+                .damage
+                .push("journal.jsonl does not begin with `run_created`".into());
+        }
+        journal
+    }
+
+    fn take(&mut self, number: u64, text: &[u8], previous: &str) {
+        match serde_json::from_slice::<Value>(text) {
+            Ok(line) if line.is_object() => {
+                self.damage.extend(wrong(&line, number, previous));
+                self.records.push(Record { number, line });
+            }
+            Ok(_) => self.damage.push(format!("record {number} is no object")),
+            Err(error) => self
+                .damage
+                .push(format!("record {number} is not JSON: {error}")),
+        }
+    }
+}
+
+/// Returns what is wrong with the frame of a record.
+fn wrong(line: &Value, number: u64, previous: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if line["v"].as_u64() != Some(VERSION) {
+        wrong.push(format!(
+            "record {number} has version {}, only {VERSION} is known",
+            line["v"]
+        ));
+    }
+    if line["seq"].as_u64() != Some(number) {
+        wrong.push(format!(
+            "line {number} of journal.jsonl has the number {}",
+            line["seq"]
+        ));
+    }
+    if line["prev"].as_str() != Some(previous) {
+        wrong.push(format!(
+            "record {number} does not follow the record before it: `prev` is not its sha256"
+        ));
+    }
+    let at = line["at"].as_str().unwrap_or_default();
+    if at.parse::<jiff::Timestamp>().is_err() {
+        wrong.push(format!(
+            "record {number} has no time: `at` is {}",
+            line["at"]
+        ));
+    }
+    wrong
+}

@@ -1,0 +1,75 @@
+//! Puts the evidence before every check.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use super::evidence::Evidence;
+use super::report::{Audit, Check, Outcome};
+use super::{
+    append_only, budgets, commits, contract, green, intents, iterations, orphans, pulls, secrets,
+    states, writers,
+};
+
+/// How often a run that moves on meanwhile is looked at again.
+const TRIES: usize = 5;
+const PAUSE: Duration = Duration::from_millis(100);
+
+type Look = fn(&Evidence<'_>) -> Outcome;
+
+const CHECKS: [(&str, &str, Look); 12] = [
+    ("I1", "no lost iteration", iterations::check),
+    ("I2", "append-only", append_only::check),
+    ("I3", "no doubled commit", commits::check),
+    ("I4", "one pull request", pulls::check),
+    ("I5", "no secret in the files", secrets::check),
+    ("I6", "budgets hold", budgets::check),
+    ("I7", "no orphans", orphans::check),
+    ("I12", "no false green", green::check),
+    ("I13", "single writer", writers::check),
+    ("I14", "legal states", states::check),
+    ("CON", "the contract is the pinned one", contract::check),
+    ("INT", "every intent has an outcome", intents::check),
+];
+
+/// Checks every promise about a run. It changes nothing.
+///
+/// `run_dir` is the run's directory, `state_dir` the one it belongs to, `path_variable` the `PATH`
+/// on which git is found.
+pub fn audit(run_dir: &Path, state_dir: &Path, path_variable: &str) -> Audit {
+    let mut answer = look(run_dir, state_dir, path_variable);
+    for _ in 1..TRIES {
+        // Findings about a run that went on while it was looked at may be about two moments.
+        if answer.audit.is_green() || length(run_dir) == answer.journal_length {
+            break;
+        }
+        thread::sleep(PAUSE);
+        answer = look(run_dir, state_dir, path_variable);
+    }
+    answer.audit
+}
+
+struct Answer {
+    audit: Audit,
+    journal_length: u64,
+}
+
+fn look(run_dir: &Path, state_dir: &Path, path_variable: &str) -> Answer {
+    let evidence = Evidence::load(run_dir, state_dir, path_variable);
+    let checks = CHECKS
+        .into_iter()
+        .map(|(id, title, check)| Check::new(id, title, check(&evidence)))
+        .collect();
+    Answer {
+        audit: Audit {
+            run: evidence.run(),
+            checks,
+        },
+        journal_length: evidence.journal.length,
+    }
+}
+
+fn length(run_dir: &Path) -> u64 {
+    fs::metadata(run_dir.join("journal.jsonl")).map_or(0, |file| file.len())
+}

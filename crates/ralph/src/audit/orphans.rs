@@ -1,0 +1,119 @@
+//! I7: a run that has ended leaves no sandbox but the one that is kept for a look, and no process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::evidence::Evidence;
+use super::report::{Findings, Outcome};
+
+/// How much of a process's environment is looked at.
+const ENVIRONMENT_BYTES: u64 = 1 << 20;
+
+pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
+    if !evidence.has_ended() {
+        return Outcome::NotApplicable("the run has not ended");
+    }
+    let mut findings = Findings::default();
+    let sandboxes = Sandboxes::read(evidence);
+    for id in &sandboxes.clean_rooms {
+        findings.fail(format!("clean room `{id}` was made and not removed"));
+    }
+    let root = evidence.state_dir.join("sandboxes");
+    for id in &sandboxes.removed {
+        if root.join(id).exists() {
+            findings.fail(format!("sandboxes/{id} is still there after its removal"));
+        }
+    }
+    let labelled = labelled(&root, &evidence.run());
+    for (id, purpose) in &labelled {
+        if !sandboxes.known.contains(id) {
+            findings.fail(format!(
+                "sandboxes/{id}.json marks a sandbox (`{purpose}`) that the journal does not know"
+            ));
+        } else if sandboxes.removed.contains(id) {
+            findings.fail(format!(
+                "sandboxes/{id}.json marks a sandbox (`{purpose}`) that was removed"
+            ));
+        }
+    }
+    let ids: BTreeSet<&String> = sandboxes.known.iter().chain(labelled.keys()).collect();
+    find_processes(&ids, &mut findings);
+    Outcome::Checked(findings)
+}
+
+/// What the journal says about sandboxes.
+#[derive(Default)]
+struct Sandboxes {
+    known: BTreeSet<String>,
+    removed: BTreeSet<String>,
+    clean_rooms: BTreeSet<String>,
+}
+
+impl Sandboxes {
+    fn read(evidence: &Evidence<'_>) -> Self {
+        let mut sandboxes = Self::default();
+        for record in &evidence.journal.records {
+            let id = record.text("sandbox").to_owned();
+            match record.kind() {
+                "sandbox_created" => {
+                    sandboxes.removed.remove(&id);
+                    if record.text("purpose") == "clean_room" {
+                        sandboxes.clean_rooms.insert(id.clone());
+                    }
+                    sandboxes.known.insert(id);
+                }
+                "sandbox_removed" => {
+                    sandboxes.clean_rooms.remove(&id);
+                    sandboxes.removed.insert(id);
+                }
+                _ => {}
+            }
+        }
+        sandboxes
+    }
+}
+
+/// Returns the local sandboxes that are marked with the run, with their purpose.
+fn labelled(root: &Path, run: &str) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let id = name.strip_suffix(".json")?.to_owned();
+            let value: Value = serde_json::from_slice(&fs::read(entry.path()).ok()?).ok()?;
+            let labels = &value["labels"];
+            let purpose = labels["purpose"].as_str().unwrap_or("?").to_owned();
+            (labels["run"] == run).then_some((id, purpose))
+        })
+        .collect()
+}
+
+/// Finds processes that were started in one of the sandboxes, where the system shows them.
+fn find_processes(ids: &BTreeSet<&String>, findings: &mut Findings) {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    for entry in entries {
+        let pid = entry.file_name().to_string_lossy().into_owned();
+        if pid.bytes().all(|byte| byte.is_ascii_digit())
+            && let Some(id) = sandbox_of(&entry.path())
+            && ids.contains(&id)
+        {
+            findings.fail(format!("process {pid} of sandbox `{id}` still runs"));
+        }
+    }
+}
+
+fn sandbox_of(process: &Path) -> Option<String> {
+    let mut environment = Vec::new();
+    let file = File::open(process.join("environ")).ok()?;
+    file.take(ENVIRONMENT_BYTES)
+        .read_to_end(&mut environment)
+        .ok()?;
+    environment
+        .split(|byte| *byte == 0)
+        .find_map(|entry| entry.strip_prefix(b"RALPH_SANDBOX="))
+        .map(|id| String::from_utf8_lossy(id).into_owned())
+}

@@ -1,0 +1,210 @@
+//! The answer: one line per check, and what speaks against it.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+/// How many findings of one check are kept; the rest is counted.
+const MAX_FINDINGS: usize = 20;
+/// How long one finding may be, in characters.
+const MAX_CHARS: usize = 400;
+
+/// What the oracle says about one run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Audit {
+    /// The run.
+    pub run: String,
+    /// The checks, in a fixed order.
+    pub checks: Vec<Check>,
+}
+
+/// One promise and whether it was kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// Its short name, such as `I1`.
+    pub id: &'static str,
+    /// The promise in a few words.
+    pub title: &'static str,
+    /// Whether it was kept.
+    pub status: Status,
+    /// What speaks against it; where nothing does, what a reader should know.
+    pub findings: Vec<String>,
+}
+
+/// Whether a promise was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It was kept.
+    Pass,
+    /// It was broken.
+    Fail,
+    /// There is nothing yet that could break it.
+    NotApplicable,
+}
+
+impl Status {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::Fail => "FAIL",
+            Self::NotApplicable => "N/A ",
+        }
+    }
+}
+
+impl Audit {
+    /// Tells whether no promise was broken.
+    pub fn is_green(&self) -> bool {
+        self.count(Status::Fail) == 0
+    }
+
+    fn count(&self, status: Status) -> usize {
+        let of_status = |check: &&Check| check.status == status;
+        self.checks.iter().filter(of_status).count()
+    }
+
+    /// Returns the answer as plain text: a line per check, its findings below it, a line to sum up.
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        for check in &self.checks {
+            let (word, id, title) = (check.status.word(), check.id, check.title);
+            // Writing to a String cannot fail.
+            writeln!(text, "{word} {id:<3} {title}").unwrap_or_default();
+            for finding in &check.findings {
+                writeln!(text, "         {finding}").unwrap_or_default();
+            }
+        }
+        let (passed, failed) = (self.count(Status::Pass), self.count(Status::Fail));
+        let rest = self.count(Status::NotApplicable);
+        let run = &self.run;
+        writeln!(
+            text,
+            "run {run}: {passed} passed, {failed} failed, {rest} not applicable"
+        )
+        .unwrap_or_default();
+        text
+    }
+}
+
+/// What one check has found.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    failures: Vec<String>,
+    more: usize,
+    notes: Vec<String>,
+}
+
+impl Findings {
+    /// Takes something that breaks the promise.
+    pub(super) fn fail(&mut self, finding: impl AsRef<str>) {
+        if self.failures.len() < MAX_FINDINGS {
+            self.failures.push(printable(finding.as_ref()));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// Takes something that a reader should know but that breaks nothing.
+    pub(super) fn note(&mut self, note: impl AsRef<str>) {
+        if self.notes.len() < MAX_FINDINGS {
+            self.notes
+                .push(format!("note: {}", printable(note.as_ref())));
+        }
+    }
+}
+
+/// Names in a journal may come from a model: they must not steer a terminal.
+fn printable(text: &str) -> String {
+    let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let mut kept: String = text.chars().take(MAX_CHARS).map(clean).collect();
+    if text.chars().nth(MAX_CHARS).is_some() {
+        kept.push('…');
+    }
+    kept
+}
+
+/// How a check went.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// It looked; without failures the promise was kept.
+    Checked(Findings),
+    /// There was nothing to look at, for this reason.
+    NotApplicable(&'static str),
+}
+
+impl Check {
+    pub(super) fn new(id: &'static str, title: &'static str, outcome: Outcome) -> Self {
+        let (status, findings) = match outcome {
+            Outcome::NotApplicable(why) => (Status::NotApplicable, vec![why.to_owned()]),
+            Outcome::Checked(found) if found.failures.is_empty() => (Status::Pass, found.notes),
+            Outcome::Checked(found) => (Status::Fail, with_rest(found)),
+        };
+        Self {
+            id,
+            title,
+            status,
+            findings,
+        }
+    }
+}
+
+fn with_rest(found: Findings) -> Vec<String> {
+    let mut findings = found.failures;
+    if found.more > 0 {
+        findings.push(format!("and {} more", found.more));
+    }
+    findings.extend(found.notes);
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(id: &'static str, fill: impl FnOnce(&mut Findings)) -> Check {
+        let mut findings = Findings::default();
+        fill(&mut findings);
+        Check::new(id, "a promise", Outcome::Checked(findings))
+    }
+
+    #[test]
+    fn the_answer_is_a_line_per_check() {
+        let audit = Audit {
+            run: "r1".into(),
+            checks: vec![
+                check("I1", |findings| findings.note("a branch is gone")),
+                check("I12", |findings| findings.fail("two\nlines\u{1b}[31m")),
+                Check::new("I7", "another", Outcome::NotApplicable("it runs")),
+            ],
+        };
+        assert!(!audit.is_green());
+        snapbox::assert_data_eq!(
+            audit.render(),
+            snapbox::str![[r"
+PASS I1  a promise
+         note: a branch is gone
+FAIL I12 a promise
+         two�lines�[31m
+N/A  I7  another
+         it runs
+run r1: 1 passed, 1 failed, 1 not applicable
+
+"]]
+        );
+        let json = serde_json::to_value(&audit).unwrap();
+        assert_eq!(json["checks"][2]["status"], "not_applicable");
+    }
+
+    #[test]
+    fn findings_have_a_bound() {
+        let full = check("I1", |findings| {
+            for number in 0..30 {
+                findings.fail(format!("{number}{}", "x".repeat(1000)));
+            }
+        });
+        assert_eq!(full.findings.len(), 21);
+        assert_eq!(full.findings[20], "and 10 more");
+        assert_eq!(full.findings[0].chars().count(), 401);
+    }
+}

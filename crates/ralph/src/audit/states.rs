@@ -1,0 +1,117 @@
+//! I14: the statuses follow each other as the state machine says.
+
+use super::evidence::Evidence;
+use super::report::{Findings, Outcome};
+
+/// Each status and what may follow it.
+const TABLE: [(&str, &[&str]); 9] = [
+    ("created", &["preparing", "paused", "stopped", "failed"]),
+    (
+        "preparing",
+        &[
+            "preparing",
+            "running",
+            "paused",
+            "stopped",
+            "failed",
+            "sandbox_lost",
+        ],
+    ),
+    (
+        "running",
+        &[
+            "running",
+            "paused",
+            "verifying",
+            "stopped",
+            "failed",
+            "sandbox_lost",
+        ],
+    ),
+    (
+        "paused",
+        &[
+            "running",
+            "preparing",
+            "paused",
+            "stopped",
+            "failed",
+            "sandbox_lost",
+        ],
+    ),
+    (
+        "verifying",
+        &[
+            "running",
+            "verifying",
+            "succeeded",
+            "paused",
+            "stopped",
+            "failed",
+            "sandbox_lost",
+        ],
+    ),
+    ("sandbox_lost", &["preparing", "stopped"]),
+    ("succeeded", &[]),
+    ("failed", &[]),
+    ("stopped", &[]),
+];
+
+/// The statuses that a process may be working in when it dies.
+const ACTIVE: [&str; 4] = ["created", "preparing", "running", "verifying"];
+
+const OF_ITERATIONS: [&str; 11] = [
+    "iteration_started",
+    "model_asked",
+    "model_replied",
+    "model_failed",
+    "reply_rejected",
+    "reply_accepted",
+    "action_started",
+    "action_finished",
+    "claim_checked",
+    "tests_run",
+    "iteration_finished",
+];
+
+pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
+    let mut findings = Findings::default();
+    let mut status = "created";
+    let mut reopened = false;
+    for record in &evidence.journal.records {
+        let name = record.name();
+        match record.kind() {
+            "run_created" if record.number > 1 => {
+                findings.fail(format!("{name}: the run was created before"));
+            }
+            "run_opened" => reopened = true,
+            "status_changed" => {
+                let next = record.text("status");
+                let after_crash = reopened && ACTIVE.contains(&status) && next == "preparing";
+                if !after_crash && !may_follow(status, next) {
+                    findings.fail(format!("{name}: `{next}` must not follow `{status}`"));
+                }
+                status = next;
+                reopened = false;
+            }
+            kind if OF_ITERATIONS.contains(&kind) && is_final(status) => {
+                findings.fail(format!("{name} comes after the run has {status}"));
+            }
+            _ => {}
+        }
+    }
+    Outcome::Checked(findings)
+}
+
+fn follows(status: &str) -> Option<&'static [&'static str]> {
+    let row = TABLE.iter().find(|(name, _)| *name == status);
+    row.map(|(_, follows)| *follows)
+}
+
+fn may_follow(status: &str, next: &str) -> bool {
+    follows(next).is_some() && follows(status).is_none_or(|follows| follows.contains(&next))
+}
+
+fn is_final(status: &str) -> bool {
+    follows(status).is_some_and(<[&str]>::is_empty)
+}

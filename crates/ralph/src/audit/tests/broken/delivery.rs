@@ -1,0 +1,208 @@
+//! Commits, pull requests and successes that are not what they seem.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::case::{Case, case, remove, see, stop};
+use crate::audit::tests::world::{BRANCH, RUN, World, commit_on_branch, git, set_branch};
+
+const DOUBLED_COMMITS_AND_PULL_REQUESTS: &[Case] = &[
+    case(
+        "I3",
+        "a trailer twice",
+        "/1/1` is on the branch twice",
+        |world| {
+            rewind(world);
+            let tip = commit_on_branch(&world.repo(), &trailers(RUN, 1));
+            deliver(world, &tip);
+        },
+    ),
+    case("I3", "another run's trailer", "of another run", |world| {
+        rewind(world);
+        let tip = commit_on_branch(&world.repo(), &trailers("260101-000000-0001", 2));
+        deliver(world, &tip);
+    }),
+    case(
+        "I3",
+        "a forged action",
+        "/9/1`, which the journal does not know",
+        |world| {
+            let tip = commit_on_branch(&world.repo(), &trailers(RUN, 9));
+            deliver(world, &tip);
+        },
+    ),
+    case("I3", "a lost commit", "of iteration 2, action 1", |world| {
+        rewind(world);
+        let tip = commit_on_branch(&world.repo(), "by hand");
+        deliver(world, &tip);
+    }),
+    case("I4", "a second pull request", "2.json", |world| {
+        world.open_pull(2, &world.commits[1].clone());
+    }),
+    case(
+        "I4",
+        "another number",
+        "is about another pull request",
+        |world| {
+            world.event("pull_request_updated", 1)["pull"]["number"] = json!(7);
+            world.retell(|_| {});
+        },
+    ),
+    case("I4", "another commit told", "says commit", |world| {
+        let base = world.base.clone();
+        world.event("pull_request_updated", 3)["pull"]["head"] = json!(base);
+        world.retell(|_| {});
+    }),
+    case(
+        "I4",
+        "the record is gone",
+        "pull request 1 of record",
+        |world| {
+            stop(world);
+            fs::remove_file(world.pull(1)).unwrap();
+        },
+    ),
+    case(
+        "I4",
+        "the record is behind",
+        "1.json stands at commit",
+        |world| {
+            stop(world);
+            world.open_pull(1, &world.commits[0].clone());
+        },
+    ),
+];
+
+#[test]
+fn doubled_commits_and_pull_requests() {
+    see(DOUBLED_COMMITS_AND_PULL_REQUESTS);
+}
+
+fn trailers(run: &str, iteration: u64) -> String {
+    format!("more\n\nRalph-Run: {run}\nRalph-Action: {run}/{iteration}/1")
+}
+
+/// Takes the last commit off the branch.
+fn rewind(world: &World) {
+    set_branch(&world.repo(), Some(&world.commits[0]));
+}
+
+/// Makes a commit of `repo.git` the one that everything speaks of as the end.
+fn deliver(world: &mut World, tip: &str) {
+    let old = world.commits[1].clone();
+    let origin = world.origin();
+    git(
+        &world.repo(),
+        &["push", "-q", "-f", origin.to_str().unwrap(), BRANCH],
+    );
+    world.open_pull(1, tip);
+    world.retell(|entries| {
+        for entry in entries.iter_mut() {
+            if entry.kind() != "action_finished" {
+                let text = entry.event.to_string().replace(&old, tip);
+                entry.event = serde_json::from_str(&text).unwrap();
+            }
+        }
+    });
+}
+
+const FALSE_GREENS: &[Case] = &[
+    case(
+        "I12",
+        "no verification",
+        "comes without a verification",
+        |world| {
+            remove(world, "verify_finished", 1);
+        },
+    ),
+    case("I12", "a red one", "is not green", |world| {
+        set_verdict(world, "green", json!(false));
+    }),
+    case(
+        "I12",
+        "another commit",
+        "the last push stands at",
+        |world| {
+            let first = json!(world.commits[0]);
+            set_verdict(world, "head", first);
+        },
+    ),
+    case("I12", "another contract", "verified contract 00", |world| {
+        set_verdict(world, "contract", json!("00"));
+    }),
+    case("I12", "no checks", "ran no checks", |world| {
+        set_verdict(world, "checks", json!([]));
+    }),
+    case(
+        "I12",
+        "a check ran out of memory",
+        "check `M1.1` ended with \"out_of_memory\"",
+        |world| {
+            world.event("verify_finished", 1)["checks"][1]["ended"] = json!("out_of_memory");
+            world.retell(|_| {});
+        },
+    ),
+    case(
+        "I12",
+        "a check failed",
+        "check `test_command` ended with {\"exited\":1}",
+        |world| {
+            world.event("verify_finished", 1)["checks"][0]["ended"] = json!({"exited": 1});
+            world.retell(|_| {});
+        },
+    ),
+    case(
+        "I12",
+        "no tests",
+        "check `test_command` ran no test",
+        |world| {
+            world.event("verify_finished", 1)["checks"][0]["tests"]["passed"] = json!(0);
+            world.retell(|_| {});
+        },
+    ),
+    case(
+        "I12",
+        "the branch in repo.git moved",
+        "the branch in repo.git stands at",
+        |world| {
+            commit_on_branch(&world.repo(), "by hand");
+        },
+    ),
+    case(
+        "I12",
+        "the delivered branch moved",
+        "origin.git` stands at",
+        |world| {
+            commit_on_branch(&world.origin(), "by hand");
+        },
+    ),
+    case(
+        "I12",
+        "a named box is open",
+        "box `M1.2` of the task was not ticked",
+        |world| {
+            world.event("boxes_ticked", 2)["ticked"] = json!(["M1.1", "C3", "C4"]);
+            world.retell(|_| {});
+        },
+    ),
+    case(
+        "I12",
+        "a box is open",
+        "2 of 3 boxes were ticked",
+        |world| {
+            world.event("boxes_ticked", 2)["ticked"] = json!(["M1.1", "M1.2"]);
+            world.retell(|_| {});
+        },
+    ),
+];
+
+#[test]
+fn false_greens() {
+    see(FALSE_GREENS);
+}
+
+fn set_verdict(world: &mut World, key: &str, value: Value) {
+    world.event("verify_finished", 1)[key] = value;
+    world.retell(|_| {});
+}

@@ -1,0 +1,298 @@
+//! Journals, logs and artifacts that are not what was written.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::case::{Case, case, insert_after, remove, see};
+use crate::audit::digest::sha256;
+use crate::audit::tests::world::World;
+
+const LOST_ITERATIONS: &[Case] = &[
+    case("I1", "a directory is gone", "iterations/1", |world| {
+        fs::remove_dir_all(world.run_dir().join("iterations/1")).unwrap();
+    }),
+    case(
+        "I1",
+        "a file is gone",
+        "iterations/2/metrics.json is missing",
+        |world| {
+            fs::remove_file(world.run_dir().join("iterations/2/metrics.json")).unwrap();
+        },
+    ),
+    case(
+        "I1",
+        "a bit is flipped",
+        "iterations/1/prompt.md was changed",
+        |world| {
+            world.replace("iterations/1/prompt.md", "1", "3");
+        },
+    ),
+    case(
+        "I1",
+        "an eighth file",
+        "iterations/2/notes.md does not belong",
+        |world| {
+            world.write("iterations/2/notes.md", "");
+        },
+    ),
+    case(
+        "I1",
+        "a link",
+        "iterations/2/prompt.md is not a regular file",
+        |world| {
+            let path = world.run_dir().join("iterations/2/prompt.md");
+            fs::remove_file(&path).unwrap();
+            std::os::unix::fs::symlink("../1/prompt.md", path).unwrap();
+        },
+    ),
+    case(
+        "I1",
+        "no digest",
+        "iterations/1/prompt.md has no digest",
+        |world| {
+            let files = &mut world.event("iteration_finished", 1)["files"];
+            files.as_object_mut().unwrap().remove("prompt.md");
+            world.retell(|_| {});
+        },
+    ),
+    case(
+        "I1",
+        "an unknown digest",
+        "names the file `other.md`",
+        |world| {
+            world.event("iteration_finished", 1)["files"]["other.md"] = json!("0");
+            world.retell(|_| {});
+        },
+    ),
+    case(
+        "I1",
+        "metrics are not JSON",
+        "iterations/2/metrics.json is not JSON",
+        |world| {
+            forge(world, "metrics.json", "{");
+        },
+    ),
+    case(
+        "I1",
+        "metrics of another",
+        "metrics.json is about iteration 1",
+        |world| {
+            forge(world, "metrics.json", r#"{"iteration": 1}"#);
+        },
+    ),
+    case(
+        "I1",
+        "no attempts",
+        "response.json has no list `attempts`",
+        |world| {
+            forge(world, "response.json", "{}");
+        },
+    ),
+    case(
+        "I1",
+        "a directory without a record",
+        "iterations/3 has no record",
+        |world| {
+            world.write("iterations/3/prompt.md", "");
+        },
+    ),
+    case(
+        "I1",
+        "an open directory is left",
+        "iterations/2.open has no record",
+        |world| {
+            world.write("iterations/2.open/prompt.md", "");
+        },
+    ),
+    case(
+        "I1",
+        "a number is left out",
+        "iteration 3 starts, but 2 is next",
+        |world| {
+            renumber(world, 3);
+            let dir = world.run_dir().join("iterations");
+            fs::rename(dir.join("2"), dir.join("3")).unwrap();
+        },
+    ),
+    case(
+        "I1",
+        "a start while one is open",
+        "starts while iteration 1",
+        |world| {
+            let place = world.place("iteration_started", 1);
+            let event = world.entries[place].event.clone();
+            insert_after(world, place, event);
+        },
+    ),
+    case(
+        "I1",
+        "a finish without a start",
+        "finishes, but it was not started",
+        |world| {
+            remove(world, "iteration_started", 2);
+        },
+    ),
+    case(
+        "I1",
+        "a second finish",
+        "iteration 2 finishes a second time",
+        |world| {
+            let place = world.place("iteration_finished", 2);
+            let event = world.entries[place].event.clone();
+            insert_after(world, place, event);
+        },
+    ),
+];
+
+#[test]
+fn lost_iterations() {
+    see(LOST_ITERATIONS);
+}
+
+/// Changes an artifact and its digest in the journal.
+fn forge(world: &mut World, name: &str, text: &str) {
+    world.write(&format!("iterations/2/{name}"), text);
+    world.event("iteration_finished", 2)["files"][name] = sha256(text.as_bytes()).into();
+    world.retell(|_| {});
+}
+
+/// Gives iteration 2 another number everywhere but in git, where nobody looks for it.
+fn renumber(world: &mut World, number: u64) {
+    world.retell(|entries| {
+        for entry in entries
+            .iter_mut()
+            .filter(|entry| entry.event["iteration"] == 2)
+        {
+            if matches!(entry.kind(), "iteration_started" | "iteration_finished") {
+                entry.event["iteration"] = json!(number);
+            }
+        }
+    });
+    world.write(
+        "iterations/2/metrics.json",
+        &json!({"iteration": number}).to_string(),
+    );
+    let text = world.read("iterations/2/metrics.json");
+    world.event("iteration_finished", 2)["files"]["metrics.json"] = sha256(text.as_bytes()).into();
+    world.retell(|_| {});
+}
+
+const REWRITTEN_HISTORY: &[Case] = &[
+    case(
+        "I2",
+        "a record is changed",
+        "record 11 does not follow",
+        |world| {
+            world.replace("journal.jsonl", "\"actions\":2", "\"actions\":3");
+        },
+    ),
+    case(
+        "I2",
+        "a record is taken out",
+        "line 5 of journal.jsonl has the number 6",
+        |world| {
+            let text = world.read("journal.jsonl");
+            let kept: Vec<&str> = text
+                .lines()
+                .enumerate()
+                .filter(|(at, _)| *at != 4)
+                .map(|(_, line)| line)
+                .collect();
+            world.write("journal.jsonl", &(kept.join("\n") + "\n"));
+        },
+    ),
+    case(
+        "I2",
+        "the last record is torn",
+        "ends in the middle of record 55",
+        |world| {
+            let text = world.read("journal.jsonl");
+            world.write("journal.jsonl", &(text + "{\"v\":1,"));
+        },
+    ),
+    case("I2", "an empty line", "record 55 is not JSON", |world| {
+        let text = world.read("journal.jsonl");
+        world.write("journal.jsonl", &(text + "\n"));
+    }),
+    case("I2", "another version", "record 1 has version 2", |world| {
+        world.replace("journal.jsonl", "{\"v\":1,", "{\"v\":2,");
+    }),
+    case(
+        "I2",
+        "a log is cut",
+        "files/activity.log is shorter",
+        |world| {
+            let text = world.read("files/activity.log");
+            let (kept, _) = text.trim_end().rsplit_once('\n').unwrap();
+            world.write("files/activity.log", &format!("{kept}\n"));
+        },
+    ),
+    case(
+        "I2",
+        "a log is rewritten",
+        "files/activity.log was rewritten",
+        |world| {
+            world.replace("files/activity.log", "wrote", "wrate");
+        },
+    ),
+    case(
+        "I2",
+        "a guardrail is removed",
+        "files/guardrails.md was rewritten",
+        |world| {
+            world.replace("files/guardrails.md", "small", "large");
+        },
+    ),
+    case(
+        "I2",
+        "an error is removed",
+        "files/errors.log is shorter than its 40 bytes",
+        |world| {
+            let log = json!({"bytes": 40, "sha256": sha256(b"gone")});
+            world.event("iteration_finished", 2)["logs"]["errors.log"] = log;
+            world.retell(|_| {});
+        },
+    ),
+    case(
+        "I2",
+        "a log shrank meanwhile",
+        "and 10 at record",
+        |world| {
+            let log = json!({"bytes": 10, "sha256": sha256(b"2026-03-01")});
+            world.event("iteration_finished", 2)["logs"]["activity.log"] = log;
+            world.retell(|_| {});
+        },
+    ),
+    case(
+        "I2",
+        "no mark of a log",
+        "does not say how long `errors.log` was",
+        |world| {
+            world.event("iteration_finished", 1)["logs"]["errors.log"] = Value::Null;
+            world.retell(|_| {});
+        },
+    ),
+    case(
+        "I2",
+        "a line without a stamp",
+        "files/activity.log line 5",
+        |world| {
+            let text = world.read("files/activity.log");
+            world.write("files/activity.log", &(text + "hello\n"));
+        },
+    ),
+    case(
+        "I2",
+        "a torn line",
+        "files/errors.log line 1 has no end",
+        |world| {
+            world.write("files/errors.log", "2026-03-01T08:00:01Z iteration=1 oops");
+        },
+    ),
+];
+
+#[test]
+fn rewritten_history() {
+    see(REWRITTEN_HISTORY);
+}

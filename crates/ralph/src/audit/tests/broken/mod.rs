@@ -1,0 +1,6 @@
+//! One planted corruption per line: what is broken, how, which check must see it, what it must name.
+
+mod case;
+mod conduct;
+mod delivery;
+mod files;

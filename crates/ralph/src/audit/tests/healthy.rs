@@ -1,0 +1,215 @@
+//! Runs that kept their promises, at every moment of their lives.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::world::{BRANCH, RUN, World, failed, git, set_branch};
+use crate::audit::{Status, audit};
+
+#[test]
+fn a_run_that_succeeded_is_green() {
+    let audit = World::succeeded().audit();
+    assert!(audit.is_green());
+    snapbox::assert_data_eq!(
+        audit.render(),
+        snapbox::str![[r"
+PASS I1  no lost iteration
+PASS I2  append-only
+PASS I3  no doubled commit
+PASS I4  one pull request
+PASS I5  no secret in the files
+PASS I6  budgets hold
+PASS I7  no orphans
+PASS I12 no false green
+PASS I13 single writer
+PASS I14 legal states
+PASS CON the contract is the pinned one
+PASS INT every intent has an outcome
+run 260301-080000-00af: 12 passed, 0 failed, 0 not applicable
+
+"]]
+    );
+}
+
+#[test]
+fn a_crash_at_any_record_breaks_no_promise() {
+    const EFFECTS: [&str; 6] = [
+        "sandbox_created",
+        "workspace_ready",
+        "commits_imported",
+        "pushed",
+        "pull_request_updated",
+        "iteration_finished",
+    ];
+    let world = World::succeeded();
+    for told in 1..world.entries.len() {
+        // The last effect may be there already without its record.
+        let ahead = usize::from(EFFECTS.contains(&world.entries[told].kind()));
+        for shown in told..=told + ahead {
+            world.journal(told);
+            world.show(shown);
+            let audit = world.audit();
+            assert!(audit.is_green(), "{told}/{shown}:\n{}", audit.render());
+        }
+    }
+}
+
+#[test]
+fn the_story_is_told_in_the_runners_words() {
+    let world = World::succeeded();
+    for line in world.read("journal.jsonl").lines() {
+        let record: ralph_core::event::Record =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let again = serde_json::to_value(&record.event).unwrap();
+        let told: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(again["type"], told["event"]["type"]);
+    }
+}
+
+#[test]
+fn what_people_do_with_a_delivered_branch_is_a_note() {
+    let world = World::succeeded();
+    set_branch(&world.origin(), None);
+    let note = format!(
+        "note: `{}` has no branch `{BRANCH}` any more",
+        world.origin().display()
+    );
+    assert_eq!(green_note(&world), note);
+    fs::remove_dir_all(world.origin()).unwrap();
+    let note = format!(
+        "note: `{}` does not exist any more",
+        world.origin().display()
+    );
+    assert_eq!(green_note(&world), note);
+}
+
+fn green_note(world: &World) -> String {
+    let audit = world.audit();
+    assert_eq!(failed(&audit), Vec::<&str>::new());
+    let check = audit.checks.iter().find(|check| check.id == "I12").unwrap();
+    check.findings.join("\n")
+}
+
+#[test]
+fn a_run_on_a_source_host_is_not_asked_for_local_records() {
+    let mut world = World::succeeded();
+    let plan = &mut world.event("run_created", 1)["plan"];
+    plan["scm"] = json!("github");
+    plan["repo"] = json!("https://github.com/octo/greet");
+    world.retell(|_| {});
+    fs::remove_file(world.pull(1)).unwrap();
+    let audit = world.audit();
+    assert_eq!(failed(&audit), Vec::<&str>::new());
+    assert_eq!(audit.checks[3].status, Status::NotApplicable);
+}
+
+#[test]
+fn a_person_may_raise_a_budget() {
+    let mut world = World::succeeded();
+    let raised = super::world::TASK.replace("max_iterations: 5", "max_iterations: 9");
+    let contract = crate::audit::task::contract(&raised);
+    world.write("ralph_task.md", &raised);
+    world.event("run_created", 1)["plan"]["limits"]["max_iterations"] = json!(1);
+    world.event("verify_finished", 1)["contract"] = json!(contract);
+    let place = world.place("iteration_started", 2);
+    world.retell(|entries| {
+        let mut change = entries[place].clone();
+        change.epoch = entries[place - 1].epoch;
+        change.event = json!({"type": "contract_changed", "contract": contract, "changes": []});
+        entries.insert(place, change);
+    });
+    assert_eq!(failed(&world.audit()), Vec::<&str>::new());
+}
+
+#[test]
+fn an_amended_commit_is_not_lost_and_a_refused_one_not_missed() {
+    let mut world = World::succeeded();
+    let detail = format!("commit {}", "d".repeat(40));
+    world.event("action_finished", 4)["detail"] = json!(detail);
+    world.retell(|_| {});
+    assert_eq!(failed(&world.audit()), Vec::<&str>::new());
+
+    let mut lost = world.entries[world.place("action_started", 3)].clone();
+    let mut world = World::succeeded();
+    let place = world.place("action_started", 3);
+    world.retell(|entries| {
+        let mut insert = |event: Value| {
+            lost.event = event;
+            entries.insert(place, lost.clone());
+        };
+        insert(json!({"type": "import_refused", "why": "a secret"}));
+        insert(
+            json!({"type": "action_finished", "iteration": 2, "index": 7, "action": "commit",
+            "label": "commit", "result": "done", "detail": detail, "duration_ms": 1}),
+        );
+        insert(
+            json!({"type": "action_started", "iteration": 2, "index": 7, "action": "commit",
+            "label": "commit"}),
+        );
+    });
+    assert_eq!(
+        failed(&world.audit()),
+        Vec::<&str>::new(),
+        "{}",
+        world.audit().render()
+    );
+}
+
+#[test]
+fn a_directory_without_a_run_is_not_green() {
+    let dir = tempfile::tempdir().unwrap();
+    let audit = audit(&dir.path().join("nothing"), dir.path(), "/nowhere");
+    assert_eq!(audit.run, "nothing");
+    assert_eq!(failed(&audit), ["I2", "I5", "CON"]);
+}
+
+#[test]
+fn a_missing_git_is_told() {
+    let world = World::succeeded();
+    let audit = audit(&world.run_dir(), &world.state_dir(), "/nowhere");
+    assert_eq!(failed(&audit), ["I3", "I12"]);
+    let finding = &audit.checks[2].findings[0];
+    assert!(
+        finding.starts_with("repo.git cannot be read: cannot run git:"),
+        "{finding}"
+    );
+}
+
+#[test]
+fn replaced_objects_do_not_deceive() {
+    let world = World::succeeded();
+    let message = format!("step 2\n\nRalph-Run: {RUN}");
+    let tree = format!("{}^{{tree}}", world.base);
+    let other = git(
+        &world.repo(),
+        &["commit-tree", "-p", &world.base, "-m", &message, &tree],
+    );
+    git(&world.repo(), &["replace", &world.commits[1], &other]);
+    assert_eq!(failed(&world.audit()), Vec::<&str>::new());
+}
+
+/// The oracle must not use the code that it judges.
+#[test]
+fn it_shares_no_code_with_the_runner() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/audit");
+    let mut files = 0;
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension() != Some("rs".as_ref()) {
+            continue;
+        }
+        files += 1;
+        let text = fs::read_to_string(&path).unwrap();
+        for foreign in [
+            "ralph_core",
+            "ralph_engine",
+            "ralph_providers",
+            "use crate::",
+        ] {
+            assert!(!text.contains(foreign), "{} uses {foreign}", path.display());
+        }
+    }
+    assert!(files > 15);
+}
