@@ -36,13 +36,19 @@ pub(crate) const SANDBOXES: [&str; 1] = ["local"];
 impl Wiring {
     /// Returns the host's git.
     pub(crate) fn git(&self) -> Result<HostGit, CliError> {
-        Ok(HostGit::new(self.search_path.clone(), self.state.root().join("gitconfig"))?)
+        Ok(HostGit::new(
+            self.search_path.clone(),
+            self.state.root().join("gitconfig"),
+        )?)
     }
 
     /// Returns a sandbox provider by name.
     pub(crate) fn sandboxes(&self, name: &str) -> Result<Arc<dyn SandboxProvider>, CliError> {
         match name {
-            "local" => Ok(Arc::new(LocalProvider::new(self.state.sandboxes(), &self.search_path))),
+            "local" => Ok(Arc::new(LocalProvider::new(
+                self.state.sandboxes(),
+                &self.search_path,
+            ))),
             other => Err(CliError::usage(
                 format!("sandbox `{other}` is not available"),
                 format!("this version has {}", SANDBOXES.join(", ")),
@@ -55,7 +61,11 @@ impl Wiring {
     pub(crate) fn model(&self, name: &str, used: &[String]) -> Result<Arc<dyn Model>, CliError> {
         if let Some(file) = name.strip_prefix("scripted:") {
             let scripted = Scripted::load(Path::new(file), used).map_err(|error| {
-                CliError::usage(format!("cannot use the model `{name}`"), error.to_string(), "correct the script")
+                CliError::usage(
+                    format!("cannot use the model `{name}`"),
+                    error.to_string(),
+                    "correct the script",
+                )
             })?;
             return Ok(Arc::new(scripted));
         }
@@ -85,9 +95,22 @@ impl Wiring {
     }
 
     /// Returns everything outside of a run.
-    pub(crate) fn outside(&self, plan: &RunPlan, state: Option<&RunState>) -> Result<Outside, CliError> {
-        let git = Git { program: PathBuf::from("git"), path: self.search_path.clone().into() };
-        let scm = LocalScm::new(&self.state.pulls(), Path::new(&plan.repo), git, self.clock.clone()).map_err(|error| {
+    pub(crate) fn outside(
+        &self,
+        plan: &RunPlan,
+        state: Option<&RunState>,
+    ) -> Result<Outside, CliError> {
+        let git = Git {
+            program: PathBuf::from("git"),
+            path: self.search_path.clone().into(),
+        };
+        let scm = LocalScm::new(
+            &self.state.pulls(),
+            Path::new(&plan.repo),
+            git,
+            self.clock.clone(),
+        )
+        .map_err(|error| {
             CliError::runtime(
                 format!("cannot use the repository `{}`", plan.repo),
                 error.to_string(),

@@ -16,7 +16,11 @@ pub(super) async fn run(args: ResumeArgs, context: &Context) -> Result<ExitCode,
 }
 
 /// Tells a waiting process to go on, or takes the run over.
-pub(super) async fn resume(run: &RunArg, is_json: bool, context: &Context) -> Result<ExitCode, CliError> {
+pub(super) async fn resume(
+    run: &RunArg,
+    is_json: bool,
+    context: &Context,
+) -> Result<ExitCode, CliError> {
     let dir = context.find(run)?;
     if dir.is_held() {
         return steer::run(run, Command::Resume, context);

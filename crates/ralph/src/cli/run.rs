@@ -52,7 +52,11 @@ pub(super) async fn start(
 }
 
 fn create(dir: &RunDir, planned: Planned, wiring: &Wiring) -> Result<Journal, CliError> {
-    let Planned { plan, task, notices } = planned;
+    let Planned {
+        plan,
+        task,
+        notices,
+    } = planned;
     dir.create()?;
     pin(dir, &plan.task_file, task)?;
     let mut journal = Journal::create(dir, plan, wiring.clock.clone(), wiring.redactor.clone())?;
@@ -95,7 +99,11 @@ fn unfinished_run(file: &str, wiring: &Wiring) -> Result<Option<Unfinished>, Cli
         let unfinished = (!state.status.is_final()).then(|| Unfinished {
             id: id.to_string(),
             held: dir.is_held(),
-            status: if state.status.is_active() { "interrupted" } else { state.status.word() },
+            status: if state.status.is_active() {
+                "interrupted"
+            } else {
+                state.status.word()
+            },
         });
         return Ok(unfinished);
     }
@@ -132,7 +140,11 @@ fn choose(args: &RunArgs, unfinished: &Unfinished) -> Result<Choice, CliError> {
         ));
     }
     let mut stderr = std::io::stderr();
-    write!(stderr, "ralph: run {id} of this task is {status}. Continue it? [Y/n] ").ok();
+    write!(
+        stderr,
+        "ralph: run {id} of this task is {status}. Continue it? [Y/n] "
+    )
+    .ok();
     stderr.flush().ok();
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).ok();

@@ -49,9 +49,7 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
         }
         Event::TestsRun { check, .. } => vec![pieces::check(check)],
         Event::Tamper { path, finding, .. } => {
-            vec![warning(&format!(
-                "tampering: `{path}` {finding}"
-            ))]
+            vec![warning(&format!("tampering: `{path}` {finding}"))]
         }
         Event::IterationFinished {
             iteration,
