@@ -27,14 +27,14 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Cl
         && choose(&args, &unfinished)? == Choice::Resume
     {
         let run = RunArg { run: unfinished.id };
-        return resume::resume(&run, args.json, context).await;
+        return Box::pin(resume::resume(&run, args.json, context)).await;
     }
     let planned = planning::plan(&args, file, task, context, &wiring).await?;
     if args.dry_run {
         show_plan(&planned, args.json, context)?;
         return Ok(ExitCode::Success);
     }
-    start(planned, args.json, context, &wiring).await
+    Box::pin(start(planned, args.json, context, &wiring)).await
 }
 
 /// Starts a planned run and works on it.
@@ -48,7 +48,7 @@ pub(super) async fn start(
     let outside = wiring.outside(&planned.plan, None)?;
     let dir = wiring.state.run(&planned.plan.run);
     let journal = create(&dir, planned, wiring)?;
-    drive(dir, journal, outside, mode, context).await
+    Box::pin(drive(dir, journal, outside, mode, context)).await
 }
 
 fn create(dir: &RunDir, planned: Planned, wiring: &Wiring) -> Result<Journal, CliError> {

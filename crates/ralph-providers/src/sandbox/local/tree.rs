@@ -29,9 +29,9 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Starts a command in a process group of its own.
+    /// Starts a command, which is or makes itself the first of its own process group.
     pub(super) fn spawn(mut command: Command, mark: Mark) -> io::Result<Self> {
-        let child = command.process_group(0).spawn()?;
+        let child = command.spawn()?;
         let first = child
             .id()
             .and_then(|id| Pid::from_raw(id.cast_signed()))

@@ -206,6 +206,7 @@ fn iteration_finished(outcome: IterationOutcome, diff: DiffSize) -> Event {
             head: commit("b"),
         },
         files: BTreeMap::new(),
+        logs: BTreeMap::new(),
     }
 }
 
