@@ -360,3 +360,6 @@ impl OpenIteration {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
