@@ -1,5 +1,10 @@
 //! Runs the real program the way people and scripts do.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test whose preparations fail should fail there"
+)]
+
 mod follow;
 mod looks;
 mod reading;

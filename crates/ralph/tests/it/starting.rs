@@ -21,7 +21,11 @@ next:
   1. say what should be done and how to see that it is: edit ralph_task.md
   2. see what it lacks: ralph lint
   3. let it be done: ralph run
-own model profiles: ralph init --models writes config/models.yaml
+
+also read where they exist:
+  config/models.yaml  model profiles; `ralph init --models` writes it
+  ralph.toml          settings of the project
+  .env                credentials; the environment wins
 
 "]]
     );

@@ -66,6 +66,49 @@ fn record(seq: u64, event: Event) -> Record {
 }
 
 #[test]
+fn the_spinner_says_what_is_waited_for() {
+    let mut state: Option<RunState> = None;
+    let mut said: Vec<String> = Vec::new();
+    for (seq, event) in (1..).zip(story::chapters().concat()) {
+        let record = record(seq, event);
+        match &mut state {
+            Some(state) => state.apply(&record),
+            None => state = RunState::begin(&record),
+        }
+        let waiting = lines::waiting(&record, state.as_ref().unwrap());
+        said.push(waiting.unwrap_or_else(|| "nothing".into()));
+    }
+    said.dedup();
+    snapbox::assert_data_eq!(said.join("\n"), snapbox::str![[r"
+preparing the sandbox
+working
+preparing the sandbox
+bringing the repository into the sandbox
+working
+collecting what the model will see
+asking the model
+waiting to ask the model again
+asking the model, attempt 2
+working
+asking the model, attempt 3
+working
+write src/hello.txt
+checking
+run make test
+checking
+working
+checking
+working
+pushing `ralph/task-001/say-hello`
+working
+verifying bbbbbbbbbb in a clean room
+verifying in a clean room
+working
+nothing
+"]]);
+}
+
+#[test]
 fn json_is_the_journals_record_line_by_line() {
     let text = shown(story::chapters(), Mode::Json).concat();
     let events: Vec<Event> = text

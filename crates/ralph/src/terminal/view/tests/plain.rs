@@ -11,7 +11,9 @@ fn chapter(number: usize) -> String {
 
 #[test]
 fn the_beginning() {
-    assert_data_eq!(chapter(0), str![[r"
+    assert_data_eq!(
+        chapter(0),
+        str![[r"
 Say hello (task-001)
   run      260301-100000-0001
   task     /home/me/hello/ralph_task.md · 2 checkboxes
@@ -39,12 +41,15 @@ Say hello (task-001)
   Write the greeting, then see whether the tests like it; they are strict about the comma
   the reply had to be repaired before it could be read
 
-"]]);
+"]]
+    );
 }
 
 #[test]
 fn actions() {
-    assert_data_eq!(chapter(1), str![[r"
+    assert_data_eq!(
+        chapter(1),
+        str![[r"
   ✓ write src/hello.txt · 13 bytes (12ms)
   … run make test
   ✗ run make test · exit 2 (12ms)
@@ -58,12 +63,15 @@ fn actions() {
   ⊘ commit Say hello · skipped: action 4 failed
   ✗ run sleep 100 · the program died while it ran (12ms)
 
-"]]);
+"]]
+    );
 }
 
 #[test]
 fn checks() {
-    assert_data_eq!(chapter(2), str![[r"
+    assert_data_eq!(
+        chapter(2),
+        str![[r"
   ✓ M1.1 verified
   ✗ M1.2 not verified: its verify command is red
     ✗ M1.2 `make test` exit 1 (1.5s)
@@ -74,12 +82,15 @@ fn checks() {
   iteration 1 ended at action 4 · +10 −2 in 1 file · loop score 0.3 (1m 05s)
   budgets: iterations 1/10 (10%), wall time 31s/60m (0%), cost $0.10/$1.00 (10%), tokens 17090/20000 (85%)
 
-"]]);
+"]]
+    );
 }
 
 #[test]
 fn steering() {
-    assert_data_eq!(chapter(3), str![[r"
+    assert_data_eq!(
+        chapter(3),
+        str![[r"
   » rotate accepted
   ⚠ resume refused: it is not paused
   » the task file has changed: max_iterations: 10 → 20, a box was added
@@ -92,12 +103,15 @@ fn steering() {
   ✗ not done yet
     - box M1.2 is not ticked
 
-"]]);
+"]]
+    );
 }
 
 #[test]
 fn the_verdict() {
-    assert_data_eq!(chapter(4), str![[r"
+    assert_data_eq!(
+        chapter(4),
+        str![[r"
   … verifying
 
 ── verification of bbbbbbbbbb ──
@@ -118,5 +132,6 @@ fn the_verdict() {
   1 of 2 boxes checked off
   1 iteration · 52.0s · 17,090 tokens · $0.10
 
-"]]);
+"]]
+    );
 }

@@ -26,7 +26,9 @@ fn visible(text: &str) -> String {
 
 #[test]
 fn the_beginning() {
-    assert_data_eq!(chapter(0), str![[r"
+    assert_data_eq!(
+        chapter(0),
+        str![[r"
 <1>Say hello</><2> (task-001)</>
 <2>  run      </>260301-100000-0001
 <2>  task     </>/home/me/hello/ralph_task.md · 2 checkboxes
@@ -50,12 +52,15 @@ fn the_beginning() {
   <1>the comma</>
   <2>the reply had to be repaired before it could be read</>
 
-"]]);
+"]]
+    );
 }
 
 #[test]
 fn actions() {
-    assert_data_eq!(chapter(1), str![[r"
+    assert_data_eq!(
+        chapter(1),
+        str![[r"
   <32>✓</> write src/hello.txt<2> · 13 bytes</>                                          <2>12ms</>
   <31>✗</> run make test<2> · exit 2</>                                                  <2>12ms</>
     <2>│ </><2>one</>
@@ -69,12 +74,15 @@ fn actions() {
   <2>⊘</> commit Say hello<2> · skipped: action 4 failed</>
   <31>✗</> run sleep 100 · the program died while it ran                           <2>12ms</>
 
-"]]);
+"]]
+    );
 }
 
 #[test]
 fn checks() {
-    assert_data_eq!(chapter(2), str![[r"
+    assert_data_eq!(
+        chapter(2),
+        str![[r"
   <32>✓</> <1>M1.1</> verified
   <31>✗</> <1>M1.2</> not verified: its verify command is red
     <31>✗</> M1.2<2> `make test`</> exit 1                                               <2>1.5s</>
@@ -86,12 +94,15 @@ fn checks() {
   <2>iterations </><32>▮</><2>▯▯▯▯▯▯▯▯▯</>  10% 1/10         <2>wall time  </><2>▯▯▯▯▯▯▯▯▯▯</>   0% 31s/60m
   <2>cost       </><32>▮</><2>▯▯▯▯▯▯▯▯▯</>  10% $0.10/$1.00  <2>tokens     </><33>▮▮▮▮▮▮▮▮</><2>▯▯</>  85% 17090/20000
 
-"]]);
+"]]
+    );
 }
 
 #[test]
 fn steering() {
-    assert_data_eq!(chapter(3), str![[r"
+    assert_data_eq!(
+        chapter(3),
+        str![[r"
   » <1>rotate</> accepted
   <33>⚠</> <33>resume refused: it is not paused</>
   » the task file has changed: max_iterations: 10 → 20, a box was added
@@ -104,12 +115,15 @@ fn steering() {
   <33>✗</> not done yet
     <2>- </>box M1.2 is not ticked
 
-"]]);
+"]]
+    );
 }
 
 #[test]
 fn the_verdict() {
-    assert_data_eq!(chapter(4), str![[r"
+    assert_data_eq!(
+        chapter(4),
+        str![[r"
 
 <36>── </><1>verification of bbbbbbbbbb</><36> ──────────────────────────────────────────────────</>
   <2>clean room `local-2` is made</>
@@ -129,7 +143,8 @@ fn the_verdict() {
 <32>┃ </>  1 of 2 boxes checked off
 <32>┃ </>  <2>1 iteration · 52.0s · 17,090 tokens · $0.10</>
 
-"]]);
+"]]
+    );
 }
 
 #[test]
@@ -150,7 +165,9 @@ fn the_last_block_says_how_it_ended_and_what_to_do() {
         let [_, last] = shown([vec![story::created()], vec![story::status(ending)]], MODE);
         visible(&last)
     });
-    assert_data_eq!(text.concat(), str![[r"
+    assert_data_eq!(
+        text.concat(),
+        str![[r"
 
 <33>┃ </><33>■ paused</> — the model asks: Which of the two greetings should it be: the short
 <33>┃ </>           one of the README, or the long one of the tests?
@@ -172,5 +189,6 @@ fn the_last_block_says_how_it_ended_and_what_to_do() {
 <33>┃ </>  <2>0 iterations · 2.0s · 0 tokens · $0.00</>
 <33>┃ </>  <36>`ralph resume 260301-100000-0001` continues it</>
 
-"]]);
+"]]
+    );
 }
