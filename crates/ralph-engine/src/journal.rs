@@ -193,16 +193,15 @@ impl Journal {
         let mut text = String::new();
         let mut records = Vec::new();
         let mut last = self.last.clone();
+        let mut epoch = self.state.epoch;
         let now = self.clock.monotonic();
         for (offset, event) in events.into_iter().enumerate() {
             if let Event::StatusChanged { status } = &event {
                 self.active.follow(status, now);
             }
-            let epoch = if let Event::RunOpened { epoch, .. } = &event {
-                *epoch
-            } else {
-                self.state.epoch
-            };
+            if let Event::RunOpened { epoch: opened, .. } = &event {
+                epoch = *opened;
+            }
             let record = Record {
                 v: VERSION,
                 seq: self.state.seq + 1 + offset as u64,

@@ -1,5 +1,6 @@
 //! The wiring: the only place that names concrete providers.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ pub(crate) struct Wiring {
     pub state: StateDir,
     /// The `PATH` that programs are found on.
     pub search_path: String,
+    /// Variables that say where toolchains live.
+    pub toolchains: BTreeMap<String, String>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// What must never be written down.
@@ -36,13 +39,19 @@ pub(crate) const SANDBOXES: [&str; 1] = ["local"];
 impl Wiring {
     /// Returns the host's git.
     pub(crate) fn git(&self) -> Result<HostGit, CliError> {
-        Ok(HostGit::new(self.search_path.clone(), self.state.root().join("gitconfig"))?)
+        Ok(HostGit::new(
+            self.search_path.clone(),
+            self.state.root().join("gitconfig"),
+        )?)
     }
 
     /// Returns a sandbox provider by name.
     pub(crate) fn sandboxes(&self, name: &str) -> Result<Arc<dyn SandboxProvider>, CliError> {
         match name {
-            "local" => Ok(Arc::new(LocalProvider::new(self.state.sandboxes(), &self.search_path))),
+            "local" => {
+                let provider = LocalProvider::new(self.state.sandboxes(), &self.search_path);
+                Ok(Arc::new(provider.with_toolchains(self.toolchains.clone())))
+            }
             other => Err(CliError::usage(
                 format!("sandbox `{other}` is not available"),
                 format!("this version has {}", SANDBOXES.join(", ")),
@@ -55,7 +64,11 @@ impl Wiring {
     pub(crate) fn model(&self, name: &str, used: &[String]) -> Result<Arc<dyn Model>, CliError> {
         if let Some(file) = name.strip_prefix("scripted:") {
             let scripted = Scripted::load(Path::new(file), used).map_err(|error| {
-                CliError::usage(format!("cannot use the model `{name}`"), error.to_string(), "correct the script")
+                CliError::usage(
+                    format!("cannot use the model `{name}`"),
+                    error.to_string(),
+                    "correct the script",
+                )
             })?;
             return Ok(Arc::new(scripted));
         }
@@ -85,9 +98,22 @@ impl Wiring {
     }
 
     /// Returns everything outside of a run.
-    pub(crate) fn outside(&self, plan: &RunPlan, state: Option<&RunState>) -> Result<Outside, CliError> {
-        let git = Git { program: PathBuf::from("git"), path: self.search_path.clone().into() };
-        let scm = LocalScm::new(&self.state.pulls(), Path::new(&plan.repo), git, self.clock.clone()).map_err(|error| {
+    pub(crate) fn outside(
+        &self,
+        plan: &RunPlan,
+        state: Option<&RunState>,
+    ) -> Result<Outside, CliError> {
+        let git = Git {
+            program: PathBuf::from("git"),
+            path: self.search_path.clone().into(),
+        };
+        let scm = LocalScm::new(
+            &self.state.pulls(),
+            Path::new(&plan.repo),
+            git,
+            self.clock.clone(),
+        )
+        .map_err(|error| {
             CliError::runtime(
                 format!("cannot use the repository `{}`", plan.repo),
                 error.to_string(),
@@ -98,16 +124,16 @@ impl Wiring {
         Ok(Outside {
             sandboxes: self.sandboxes(&plan.sandbox)?,
             model: self.model(&plan.model, &used)?,
-            price: self.price(&plan.model),
+            price: price_of(&plan.model),
             scm: Arc::new(scm),
             git: self.git()?,
             clock: self.clock.clone(),
             redactor: self.redactor.clone(),
         })
     }
+}
 
-    /// Returns a model's price; one that nobody knows costs as much as the dearest.
-    fn price(&self, model: &str) -> Price {
-        price::known(model).unwrap_or_else(price::highest)
-    }
+/// Returns a model's price; one that nobody knows costs as much as the dearest.
+fn price_of(model: &str) -> Price {
+    price::known(model).unwrap_or_else(price::highest)
 }

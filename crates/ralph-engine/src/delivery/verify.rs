@@ -10,8 +10,8 @@ use ralph_core::verdict::{self, CheckResult, Verdict};
 use crate::actions::CHECK_TIMEOUT;
 use crate::capture::Capture;
 use crate::error::RunError;
-use crate::journal::millis;
 use crate::git::SandboxGit;
+use crate::journal::millis;
 use crate::prepare;
 use crate::run::{Run, answer};
 

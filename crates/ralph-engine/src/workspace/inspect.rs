@@ -152,7 +152,9 @@ impl Workspace {
         }
         if self.shown != self.task {
             let path = in_repo("ralph_task.md")?;
-            sandbox.write(&path, self.task.as_bytes(), WriteMode::Replace).await?;
+            sandbox
+                .write(&path, self.task.as_bytes(), WriteMode::Replace)
+                .await?;
             self.shown.clone_from(&self.task);
         }
         self.stamp(sandbox).await

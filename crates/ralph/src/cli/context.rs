@@ -77,7 +77,12 @@ impl Context {
     pub(crate) fn wiring(&self) -> Result<Wiring, CliError> {
         Ok(Wiring {
             state: self.state()?,
-            search_path: self.environment.search_path().unwrap_or(DEFAULT_PATH).to_owned(),
+            search_path: self
+                .environment
+                .search_path()
+                .unwrap_or(DEFAULT_PATH)
+                .to_owned(),
+            toolchains: self.environment.toolchains(),
             clock: self.clock(),
             redactor: self.redactor(),
         })
@@ -86,7 +91,11 @@ impl Context {
     /// Returns what keeps the environment's secrets out of everything that is written.
     pub fn redactor(&self) -> Redactor {
         let secrets = self.environment.secrets().into_iter();
-        Redactor::new(secrets.map(|(name, value)| (name, Secret::new(value))).collect())
+        Redactor::new(
+            secrets
+                .map(|(name, value)| (name, Secret::new(value)))
+                .collect(),
+        )
     }
 
     /// Returns how a run is shown: as JSON, or as it fits standard output and the settings.

@@ -43,14 +43,19 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, C
         model: Some(format!("scripted:{}", dir.join("replies.jsonl").display())),
         dry_run: false,
         json: false,
-        again: Again { new: true, resume: false },
+        again: Again {
+            new: true,
+            resume: false,
+        },
     };
     let (file, task) = planning::read_task(&run_args.file, context)?;
     let planned = planning::plan(&run_args, file, task, context, &wiring).await?;
     let (id, branch) = (planned.plan.run.clone(), planned.plan.branch.clone());
-    let code = run::start(planned, run_args.json, context, &wiring).await?;
+    let code = Box::pin(run::start(planned, run_args.json, context, &wiring)).await?;
     let state = wiring.state.run(&id).state()?;
-    let pull = state.pull.map_or_else(|| "none".to_owned(), |pull| pull.url);
+    let pull = state
+        .pull
+        .map_or_else(|| "none".to_owned(), |pull| pull.url);
     let files = wiring.state.run(&id);
     say(format!(
         "\nWhere everything is:\n\
@@ -80,9 +85,17 @@ async fn make_project(dir: &Path, wiring: &Wiring) -> Result<(), CliError> {
         write(&dir.join(name), text)?;
     }
     let git = wiring.git()?;
-    for args in [&["init", "--quiet", "--initial-branch=main"][..], &["add", "."], &["commit", "--quiet", "--message=Start"]] {
+    for args in [
+        &["init", "--quiet", "--initial-branch=main"][..],
+        &["add", "."],
+        &["commit", "--quiet", "--message=Start"],
+    ] {
         git.run_in(dir, args).await.map_err(|error| {
-            CliError::runtime("cannot make the demo's repository", error.to_string(), error.hint())
+            CliError::runtime(
+                "cannot make the demo's repository",
+                error.to_string(),
+                error.hint(),
+            )
         })?;
     }
     write(&dir.join("ralph_task.md"), TASK)?;
@@ -91,7 +104,13 @@ async fn make_project(dir: &Path, wiring: &Wiring) -> Result<(), CliError> {
 
 fn write(path: &PathBuf, text: &str) -> Result<(), CliError> {
     let parent = path.parent().unwrap_or(path);
-    fs::create_dir_all(parent).and_then(|()| fs::write(path, text)).map_err(|error| {
-        CliError::runtime(format!("cannot write `{}`", path.display()), error.to_string(), "name a directory you can write with `--dir`")
-    })
+    fs::create_dir_all(parent)
+        .and_then(|()| fs::write(path, text))
+        .map_err(|error| {
+            CliError::runtime(
+                format!("cannot write `{}`", path.display()),
+                error.to_string(),
+                "name a directory you can write with `--dir`",
+            )
+        })
 }

@@ -32,7 +32,8 @@ pub(super) async fn drive(
     let view = View::new(Box::new(std::io::stdout()), mode);
     let showing = tokio::task::spawn(async move {
         let mut view = view;
-        let mut show = |reader: &mut Reader| reader.catch_up(&mut |record, state| view.show(record, state));
+        let mut show =
+            |reader: &mut Reader| reader.catch_up(&mut |record, state| view.show(record, state));
         show(&mut reader).ok();
         while latest.changed().await.is_ok() {
             show(&mut reader).ok();
@@ -51,7 +52,10 @@ pub(super) async fn drive(
 
 /// The first signal ends the run cleanly, the second ends the program.
 async fn listen(interrupt: watch::Sender<bool>) {
-    let (Ok(mut terminal), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+    let (Ok(mut terminal), Ok(mut terminate)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
         return;
     };
     let mut once = async || {
@@ -63,20 +67,39 @@ async fn listen(interrupt: watch::Sender<bool>) {
     once().await;
     interrupt.send_replace(true);
     once().await;
-    #[expect(clippy::exit, reason = "the second Ctrl-C is a demand; the journal is sound at every moment")]
+    #[expect(
+        clippy::exit,
+        reason = "the second Ctrl-C is a demand; the journal is sound at every moment"
+    )]
     std::process::exit(i32::from(ExitCode::Interrupted.code()));
 }
 
 fn broken(dir: &RunDir, error: &RunError) -> CliError {
-    let run = dir.root().file_name().unwrap_or_default().to_string_lossy().into_owned();
-    CliError::runtime(format!("run `{run}` cannot go on"), error.to_string(), error.hint())
+    let run = dir
+        .root()
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    CliError::runtime(
+        format!("run `{run}` cannot go on"),
+        error.to_string(),
+        error.hint(),
+    )
 }
 
-fn say_how_to_go_on(dir: &RunDir, status: &RunStatus, mode: Mode, context: &Context) -> Result<(), CliError> {
+fn say_how_to_go_on(
+    dir: &RunDir,
+    status: &RunStatus,
+    mode: Mode,
+    context: &Context,
+) -> Result<(), CliError> {
     if mode == Mode::Json || status.is_final() {
         return Ok(());
     }
     let run = dir.root().file_name().unwrap_or_default().to_string_lossy();
-    context.output().text(&format!("continue with: ralph resume {run}\n"))?;
+    context
+        .output()
+        .text(&format!("continue with: ralph resume {run}\n"))?;
     Ok(())
 }

@@ -42,8 +42,14 @@ pub(super) fn read_task(file: &Path, context: &Context) -> Result<(PathBuf, Task
     match report.task {
         Some(task) if usable => Ok((path, task)),
         _ => {
-            let errors: Vec<_> = report.findings.into_iter().filter(|f| f.severity == Severity::Error).collect();
-            context.output().complain(&lint_command::report(&shown.to_string(), &errors));
+            let errors: Vec<_> = report
+                .findings
+                .into_iter()
+                .filter(|f| f.severity == Severity::Error)
+                .collect();
+            context
+                .output()
+                .complain(&lint_command::report(&shown.to_string(), &errors));
             let first = errors.first().map(ToString::to_string).unwrap_or_default();
             Err(CliError {
                 what: format!("the task file `{shown}` is refused"),
@@ -75,10 +81,17 @@ pub(super) async fn plan(
     }
     let sandbox = sandbox_name(args, &task, context)?;
     let provider = wiring.sandboxes(&sandbox)?;
+    if let Some(problem) = provider.preflight().await.into_iter().next() {
+        let what = format!("sandbox `{sandbox}` cannot be used");
+        return Err(CliError::runtime(what, problem.what, problem.fix));
+    }
     let model = model_name(args, &task, context)?;
     wiring.model(&model, &[])?;
     let source = Source::find(args, &task, &file, &git, context).await?;
-    let title = task.title.clone().unwrap_or_else(|| contract.task_id.to_string());
+    let title = task
+        .title
+        .clone()
+        .unwrap_or_else(|| contract.task_id.to_string());
     let wanted = contract.branch(task.title.as_deref());
     let branch = free_branch(&wanted, &source, &git, wiring).await?;
     let notices = source.notices(&git, &file).await;
@@ -97,18 +110,28 @@ pub(super) async fn plan(
         isolation: provider.isolation(),
         model,
         scm: "local".into(),
-        delivery: if contract.pr.enabled { Delivery::PullRequest } else { Delivery::Branch },
+        delivery: if contract.pr.enabled {
+            Delivery::PullRequest
+        } else {
+            Delivery::Branch
+        },
         limits: contract.limits(),
         test_command: contract.test_command.clone().unwrap_or_default(),
         checkboxes: task.checkboxes.len(),
     };
-    Ok(Planned { plan, task, notices })
+    Ok(Planned {
+        plan,
+        task,
+        notices,
+    })
 }
 
 /// Tells apart runs that start in the same second.
 fn chance() -> u16 {
     use std::hash::{BuildHasher as _, Hasher as _};
-    let hash = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    let hash = std::collections::hash_map::RandomState::new()
+        .build_hasher()
+        .finish();
     u16::try_from(hash & 0xffff).unwrap_or_default()
 }
 
@@ -144,7 +167,10 @@ fn model_name(args: &RunArgs, task: &TaskFile, context: &Context) -> Result<Stri
             "use `--model` or `--profile`",
         ));
     };
-    Ok(absolute_script(&profiles.resolve(name)?.litellm_model, environment.directory()))
+    Ok(absolute_script(
+        &profiles.resolve(name)?.litellm_model,
+        environment.directory(),
+    ))
 }
 
 /// A script's path must mean the same file when the run is resumed from another directory.
@@ -173,10 +199,21 @@ impl Source {
         git: &HostGit,
         context: &Context,
     ) -> Result<Self, CliError> {
-        git.run_in(Path::new("/"), &["--version"]).await.map_err(|error| {
-            CliError::runtime("git cannot be used", error.to_string(), "install git and make sure it is on PATH")
-        })?;
-        let named = args.repo.clone().or_else(|| task.contract.repo_url.as_ref().map(|url| url.as_str().to_owned()));
+        git.run_in(Path::new("/"), &["--version"])
+            .await
+            .map_err(|error| {
+                CliError::runtime(
+                    "git cannot be used",
+                    error.to_string(),
+                    "install git and make sure it is on PATH",
+                )
+            })?;
+        let named = args.repo.clone().or_else(|| {
+            task.contract
+                .repo_url
+                .as_ref()
+                .map(|url| url.as_str().to_owned())
+        });
         let path = match named {
             Some(named) => local_path(&named, context.environment().directory())?,
             None => file.parent().unwrap_or(Path::new("/")).to_owned(),
@@ -188,19 +225,43 @@ impl Source {
             None => current_branch(&path, git).await?,
         };
         let base = base_commit(&path, &base_branch, git).await?;
-        Ok(Self { path, base_branch, base })
+        Ok(Self {
+            path,
+            base_branch,
+            base,
+        })
     }
 
     /// Says what of the user's working directory is not taken along.
     async fn notices(&self, git: &HostGit, task_file: &Path) -> Vec<String> {
-        let status = git.run_in(&self.path, &["status", "--porcelain", "--untracked-files=no"]).await.unwrap_or_default();
-        let own = task_file.strip_prefix(&self.path).map(|path| path.display().to_string()).unwrap_or_default();
-        let dirty = status.lines().filter(|line| line.get(3..) != Some(own.as_str())).count();
+        let status = git
+            .run_in(
+                &self.path,
+                &["status", "--porcelain", "--untracked-files=no"],
+            )
+            .await
+            .unwrap_or_default();
+        let own = task_file
+            .strip_prefix(&self.path)
+            .map(|path| path.display().to_string())
+            .unwrap_or_default();
+        let dirty = status
+            .lines()
+            .filter(|line| line.get(3..) != Some(own.as_str()))
+            .count();
         if dirty == 0 {
             return Vec::new();
         }
-        let files = crate::terminal::format::plural(dirty as u64, "uncommitted change", "uncommitted changes");
-        vec![format!("{files} in `{}` stay where they are: the work starts from commit {}", self.path.display(), self.base.short())]
+        let files = crate::terminal::format::plural(
+            dirty as u64,
+            "uncommitted change",
+            "uncommitted changes",
+        );
+        vec![format!(
+            "{files} in `{}` stay where they are: the work starts from commit {}",
+            self.path.display(),
+            self.base.short()
+        )]
     }
 }
 
@@ -237,11 +298,15 @@ async fn top_level(path: &Path, git: &HostGit) -> Result<PathBuf, CliError> {
             .map_err(|error| missing(error.to_string()))?,
     };
     let top = PathBuf::from(top.trim_end_matches('\n'));
-    top.canonicalize().map_err(|error| missing(error.to_string()))
+    top.canonicalize()
+        .map_err(|error| missing(error.to_string()))
 }
 
 async fn refuse_shallow(path: &Path, git: &HostGit) -> Result<(), CliError> {
-    let shallow = git.run_in(path, &["rev-parse", "--is-shallow-repository"]).await.unwrap_or_default();
+    let shallow = git
+        .run_in(path, &["rev-parse", "--is-shallow-repository"])
+        .await
+        .unwrap_or_default();
     if shallow.trim() != "true" {
         return Ok(());
     }
@@ -253,24 +318,32 @@ async fn refuse_shallow(path: &Path, git: &HostGit) -> Result<(), CliError> {
 }
 
 async fn current_branch(path: &Path, git: &HostGit) -> Result<String, CliError> {
-    let branch = git.run_in(path, &["symbolic-ref", "--quiet", "--short", "HEAD"]).await.map_err(|_| {
-        CliError::runtime(
-            format!("no branch is checked out in `{}`", path.display()),
-            "the work needs a branch to start from",
-            "check one out, or set `base_branch` in the task file",
-        )
-    })?;
+    let branch = git
+        .run_in(path, &["symbolic-ref", "--quiet", "--short", "HEAD"])
+        .await
+        .map_err(|_| {
+            CliError::runtime(
+                format!("no branch is checked out in `{}`", path.display()),
+                "the work needs a branch to start from",
+                "check one out, or set `base_branch` in the task file",
+            )
+        })?;
     Ok(branch.trim().to_owned())
 }
 
 async fn base_commit(path: &Path, branch: &str, git: &HostGit) -> Result<CommitId, CliError> {
     let revision = format!("refs/heads/{branch}^{{commit}}");
-    let found = git.run_in(path, &["rev-parse", "--verify", "--quiet", &revision]).await;
+    let found = git
+        .run_in(path, &["rev-parse", "--verify", "--quiet", &revision])
+        .await;
     let commit = found.ok().and_then(|text| CommitId::parse(text.trim()));
     if let Some(commit) = commit {
         return Ok(commit);
     }
-    let empty = git.run_in(path, &["rev-list", "--all", "--max-count=1"]).await.is_ok_and(|text| text.is_empty());
+    let empty = git
+        .run_in(path, &["rev-list", "--all", "--max-count=1"])
+        .await
+        .is_ok_and(|text| text.is_empty());
     Err(if empty {
         CliError::runtime(
             format!("repository `{}` has no commits", path.display()),
@@ -287,17 +360,30 @@ async fn base_commit(path: &Path, branch: &str, git: &HostGit) -> Result<CommitI
 }
 
 /// Returns the wanted branch name, or the next one with `-v2`, `-v3`… that no run has used.
-async fn free_branch(wanted: &str, source: &Source, git: &HostGit, wiring: &Wiring) -> Result<String, CliError> {
+async fn free_branch(
+    wanted: &str,
+    source: &Source,
+    git: &HostGit,
+    wiring: &Wiring,
+) -> Result<String, CliError> {
     let mut taken: Vec<String> = git
-        .run_in(&source.path, &["for-each-ref", "--format=%(refname:short)", "refs/heads/"])
+        .run_in(
+            &source.path,
+            &["for-each-ref", "--format=%(refname:short)", "refs/heads/"],
+        )
         .await
         .map(|text| text.lines().map(str::to_owned).collect())
         .unwrap_or_default();
     for id in wiring.state.runs()? {
         let plan = journal::plan_of(&wiring.state.run(&id).journal());
-        taken.extend(plan.filter(|plan| Path::new(&plan.repo) == source.path).map(|plan| plan.branch));
+        taken.extend(
+            plan.filter(|plan| Path::new(&plan.repo) == source.path)
+                .map(|plan| plan.branch),
+        );
     }
     let numbered = (2..).map(|number| format!("{wanted}-v{number}"));
-    let free = std::iter::once(wanted.to_owned()).chain(numbered).find(|name| !taken.contains(name));
+    let free = std::iter::once(wanted.to_owned())
+        .chain(numbered)
+        .find(|name| !taken.contains(name));
     Ok(free.unwrap_or_else(|| wanted.to_owned()))
 }

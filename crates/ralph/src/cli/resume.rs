@@ -12,11 +12,15 @@ use super::steer;
 
 /// Tells a waiting process to go on, or takes the run over.
 pub(super) async fn run(args: ResumeArgs, context: &Context) -> Result<ExitCode, CliError> {
-    resume(&args.run, args.json, context).await
+    Box::pin(resume(&args.run, args.json, context)).await
 }
 
 /// Tells a waiting process to go on, or takes the run over.
-pub(super) async fn resume(run: &RunArg, is_json: bool, context: &Context) -> Result<ExitCode, CliError> {
+pub(super) async fn resume(
+    run: &RunArg,
+    is_json: bool,
+    context: &Context,
+) -> Result<ExitCode, CliError> {
     let dir = context.find(run)?;
     if dir.is_held() {
         return steer::run(run, Command::Resume, context);
@@ -36,5 +40,5 @@ pub(super) async fn resume(run: &RunArg, is_json: bool, context: &Context) -> Re
     }
     let mode = context.view_mode(is_json, &context.settings()?);
     let outside = wiring.outside(&state.plan, Some(state))?;
-    drive(dir, journal, outside, mode, context).await
+    Box::pin(drive(dir, journal, outside, mode, context)).await
 }

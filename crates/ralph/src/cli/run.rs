@@ -27,14 +27,14 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Cl
         && choose(&args, &unfinished)? == Choice::Resume
     {
         let run = RunArg { run: unfinished.id };
-        return resume::resume(&run, args.json, context).await;
+        return Box::pin(resume::resume(&run, args.json, context)).await;
     }
     let planned = planning::plan(&args, file, task, context, &wiring).await?;
     if args.dry_run {
         show_plan(&planned, args.json, context)?;
         return Ok(ExitCode::Success);
     }
-    start(planned, args.json, context, &wiring).await
+    Box::pin(start(planned, args.json, context, &wiring)).await
 }
 
 /// Starts a planned run and works on it.
@@ -48,11 +48,15 @@ pub(super) async fn start(
     let outside = wiring.outside(&planned.plan, None)?;
     let dir = wiring.state.run(&planned.plan.run);
     let journal = create(&dir, planned, wiring)?;
-    drive(dir, journal, outside, mode, context).await
+    Box::pin(drive(dir, journal, outside, mode, context)).await
 }
 
 fn create(dir: &RunDir, planned: Planned, wiring: &Wiring) -> Result<Journal, CliError> {
-    let Planned { plan, task, notices } = planned;
+    let Planned {
+        plan,
+        task,
+        notices,
+    } = planned;
     dir.create()?;
     pin(dir, &plan.task_file, task)?;
     let mut journal = Journal::create(dir, plan, wiring.clock.clone(), wiring.redactor.clone())?;
@@ -95,7 +99,11 @@ fn unfinished_run(file: &str, wiring: &Wiring) -> Result<Option<Unfinished>, Cli
         let unfinished = (!state.status.is_final()).then(|| Unfinished {
             id: id.to_string(),
             held: dir.is_held(),
-            status: if state.status.is_active() { "interrupted" } else { state.status.word() },
+            status: if state.status.is_active() {
+                "interrupted"
+            } else {
+                state.status.word()
+            },
         });
         return Ok(unfinished);
     }
@@ -132,7 +140,11 @@ fn choose(args: &RunArgs, unfinished: &Unfinished) -> Result<Choice, CliError> {
         ));
     }
     let mut stderr = std::io::stderr();
-    write!(stderr, "ralph: run {id} of this task is {status}. Continue it? [Y/n] ").ok();
+    write!(
+        stderr,
+        "ralph: run {id} of this task is {status}. Continue it? [Y/n] "
+    )
+    .ok();
     stderr.flush().ok();
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).ok();
