@@ -79,7 +79,9 @@ fn the_spinner_says_what_is_waited_for() {
         said.push(waiting.unwrap_or_else(|| "nothing".into()));
     }
     said.dedup();
-    snapbox::assert_data_eq!(said.join("\n"), snapbox::str![[r"
+    snapbox::assert_data_eq!(
+        said.join("\n"),
+        snapbox::str![[r"
 preparing the sandbox
 working
 preparing the sandbox
@@ -105,7 +107,8 @@ verifying bbbbbbbbbb in a clean room
 verifying in a clean room
 working
 nothing
-"]]);
+"]]
+    );
 }
 
 #[test]
