@@ -40,5 +40,5 @@ pub(super) async fn resume(
     }
     let mode = context.view_mode(is_json, &context.settings()?);
     let outside = wiring.outside(&state.plan, Some(state))?;
-    Box::pin(drive(dir, journal, outside, mode, context)).await
+    Box::pin(drive(dir, journal, outside, mode)).await
 }

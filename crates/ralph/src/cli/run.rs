@@ -15,6 +15,7 @@ use super::error::CliError;
 use super::exit::ExitCode;
 use super::planning::{self, Planned};
 use super::resume;
+use crate::terminal::line::Line;
 use crate::terminal::lines::life;
 use crate::wire::Wiring;
 
@@ -48,7 +49,7 @@ pub(super) async fn start(
     let outside = wiring.outside(&planned.plan, None)?;
     let dir = wiring.state.run(&planned.plan.run);
     let journal = create(&dir, planned, wiring)?;
-    Box::pin(drive(dir, journal, outside, mode, context)).await
+    Box::pin(drive(dir, journal, outside, mode)).await
 }
 
 fn create(dir: &RunDir, planned: Planned, wiring: &Wiring) -> Result<Journal, CliError> {
@@ -75,9 +76,12 @@ fn show_plan(planned: &Planned, is_json: bool, context: &Context) -> Result<(), 
         return Ok(());
     }
     context.output().lines(&life::plan(&planned.plan))?;
-    for notice in &planned.notices {
-        context.output().text(&format!("note: {notice}\n"))?;
-    }
+    let notices: Vec<Line> = planned
+        .notices
+        .iter()
+        .map(|notice| Line::of("note: ").plain(notice))
+        .collect();
+    context.output().lines(&notices)?;
     Ok(())
 }
 
