@@ -21,7 +21,7 @@ use crate::contract::{Pinned, Taken};
 use crate::control::{Call, Control, Wish};
 use crate::error::RunError;
 use crate::git::{HostGit, HostRepo, WorkTree};
-use crate::iteration::{self, Next};
+use crate::iteration;
 use crate::journal::Journal;
 use crate::mailbox::{Letter, Mailbox};
 use crate::prepare;
@@ -205,14 +205,14 @@ impl Run {
             self.boundary().await?;
             // Rotating between iterations is what happens anyway.
             self.control.wish = None;
+            if let Some(status) = self.state().then.clone() {
+                return self.end(status).await;
+            }
             self.take_up_contract()?;
             if let Some(status) = self.out_of_budget() {
                 return self.end(status).await;
             }
-            match iteration::iterate(self).await? {
-                Next::Iterate => {}
-                Next::End(status) => return self.end(status).await,
-            }
+            iteration::iterate(self).await?;
         }
     }
 
@@ -234,6 +234,7 @@ impl Run {
         );
         self.log_activity(&line)?;
         self.files.sync()?;
+        self.deliver_rest().await?;
         let findings = self
             .workspace
             .compare_old_iterations(&*self.sandbox, &self.dir)

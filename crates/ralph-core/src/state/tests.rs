@@ -61,9 +61,10 @@ fn finished(iteration: u32, loop_score: Option<f64>) -> Event {
         iteration,
         summary: String::new(),
         outcome: IterationOutcome::Completed,
-        metrics: metrics(iteration, loop_score),
+        metrics: Box::new(metrics(iteration, loop_score)),
         files: BTreeMap::new(),
         logs: BTreeMap::new(),
+        then: None,
     }
 }
 

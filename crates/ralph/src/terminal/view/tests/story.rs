@@ -140,7 +140,7 @@ fn iteration_finished(outcome: IterationOutcome, diff: DiffSize) -> Event {
         iteration: 1,
         summary: "Write the greeting".into(),
         outcome,
-        metrics: Metrics {
+        metrics: Box::new(Metrics {
             iteration: 1,
             duration_ms: 65_000,
             model_ms: 0,
@@ -159,9 +159,10 @@ fn iteration_finished(outcome: IterationOutcome, diff: DiffSize) -> Event {
             boxes_total: 2,
             loop_score: Some(0.3),
             head: commit("b"),
-        },
+        }),
         files: BTreeMap::new(),
         logs: BTreeMap::new(),
+        then: None,
     }
 }
 
