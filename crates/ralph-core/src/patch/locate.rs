@@ -1,6 +1,7 @@
 //! Decides where a hunk belongs, or why that is not clear. The rules are in the module's head.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::error::{Refusal, quote};
 use super::hunk::{Hunk, Line, Side};
@@ -24,8 +25,10 @@ pub(super) enum Edit<'a> {
 /// Where a hunk belongs.
 #[derive(Debug)]
 pub(super) struct Place<'a> {
-    /// The file's line at which the hunk starts, from 0.
+    /// The file's line that the `@@` line should state, from 0.
     pub(super) start: usize,
+    /// The file's lines that are those of the hunk.
+    pub(super) matched: Range<usize>,
     pub(super) edits: Vec<Edit<'a>>,
     /// How the lines differ from the file's; `None` if they do not.
     pub(super) difference: Option<&'static str>,
@@ -46,6 +49,18 @@ pub(super) fn locate<'a>(
     hunk: &Hunk<'a>,
     expected: Option<Expected>,
 ) -> Result<Place<'a>, Refusal> {
+    let place = find(index, hunk, expected)?;
+    if repeats(index, &place) {
+        return Err(Refusal::AlreadyThere);
+    }
+    Ok(place)
+}
+
+fn find<'a>(
+    index: &Index<'_>,
+    hunk: &Hunk<'a>,
+    expected: Option<Expected>,
+) -> Result<Place<'a>, Refusal> {
     let old: Vec<&str> = hunk.old().map(|line| line.text).collect();
     let is_blank = old.iter().all(|text| text.trim().is_empty());
     let found = at_end_if_marked(index, hunk, index.find(&old)?)?;
@@ -60,15 +75,13 @@ pub(super) fn locate<'a>(
         if let Some(other) = indented.iter().find(|other| expected == Some(**other)) {
             return Err(Refusal::ambiguous([start, *other]));
         }
-        if repeats(index, hunk, start) {
-            return Err(Refusal::AlreadyThere);
-        }
         let exact = (start..)
             .zip(&old)
             .all(|(at, text)| index.text(at) == *text);
         let rows: Vec<usize> = (start..start + old.len()).collect();
         return Ok(Place {
             start,
+            matched: start..start + old.len(),
             edits: edits(&hunk.lines, &rows),
             difference: (!exact).then_some("with other trailing whitespace"),
         });
@@ -150,33 +163,41 @@ fn no_context(hunk: &Hunk<'_>) -> Refusal {
     }
 }
 
-fn new_texts<'a>(hunk: &Hunk<'a>) -> Vec<&'a str> {
-    hunk.new_side().map(|line| line.text).collect()
+/// Tells whether a line is evidence; braces and blanks are everywhere.
+fn has_word(text: &str) -> bool {
+    text.chars().any(char::is_alphanumeric)
 }
 
-/// Tells whether a hunk that only adds lines has added them here before.
-fn repeats(index: &Index<'_>, hunk: &Hunk<'_>, start: usize) -> bool {
-    let adds = |line: &&Line<'_>| line.side == Side::Added;
-    let leading = hunk.lines.iter().take_while(adds).count();
-    hunk.lines.iter().all(|line| line.side != Side::Removed)
-        && start
-            .checked_sub(leading)
-            .is_some_and(|start| index.is_plain(start, &new_texts(hunk)))
+/// Tells whether a hunk that only adds lines at its edges has added them here before.
+fn repeats(index: &Index<'_>, place: &Place<'_>) -> bool {
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for edit in &place.edits {
+        match edit {
+            Edit::Insert { at, text, .. } if *at == place.matched.start => {
+                before.push(text.as_ref())
+            }
+            Edit::Insert { at, text, .. } if *at == place.matched.end => after.push(text.as_ref()),
+            Edit::Insert { .. } | Edit::Remove(_) => return false,
+        }
+    }
+    let is_before = place.matched.start.checked_sub(before.len());
+    is_before.is_some_and(|start| index.is_plain(start, &before))
+        && index.is_plain(place.matched.end, &after)
+        && before.iter().chain(&after).any(|text| has_word(text))
 }
 
 /// Tells whether the file has the hunk's new lines. Its old ones were not found.
 fn is_there(index: &Index<'_>, hunk: &Hunk<'_>) -> Result<bool, Refusal> {
-    let texts = |side: Side| {
+    let telling = |side: Side| {
         let lines = hunk.lines.iter().filter(move |line| line.side == side);
-        lines
-            .map(|line| line.text)
-            .filter(|text| !text.trim().is_empty())
+        lines.map(|line| line.text).filter(|text| has_word(text))
     };
-    let mut removed = texts(Side::Removed).peekable();
+    let mut removed = telling(Side::Removed).peekable();
     // Context alone is weak evidence: lines that only go away must be gone from the whole file.
-    let shows = texts(Side::Added).next().is_some()
+    let shows = telling(Side::Added).next().is_some()
         || (removed.peek().is_some() && !removed.any(|text| index.has(text)));
-    Ok(shows && !index.find_plain(&new_texts(hunk))?.is_empty())
+    let new: Vec<&str> = hunk.new_side().map(|line| line.text).collect();
+    Ok(shows && !index.find_plain(&new)?.is_empty())
 }
 
 fn indented_at<'a>(index: &Index<'_>, hunk: &Hunk<'a>, start: usize) -> Result<Place<'a>, Refusal> {
@@ -206,6 +227,7 @@ fn indented_at<'a>(index: &Index<'_>, hunk: &Hunk<'a>, start: usize) -> Result<P
     }
     Ok(Place {
         start,
+        matched: start..start + pairs.len(),
         edits,
         difference: Some("with another indentation, which the added lines got too"),
     })

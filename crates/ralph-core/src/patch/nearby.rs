@@ -78,6 +78,7 @@ fn without_edge<'a>(
         let rows: Vec<usize> = (start..end).collect();
         places.push(Place {
             start: hunk_start.unwrap_or(start),
+            matched: start..end,
             edits: edits(rest, &rows),
             difference: Some("with one misquoted context line"),
         });
@@ -117,6 +118,7 @@ fn with_line_left_out<'a>(index: &Index<'_>, hunk: &Hunk<'a>) -> Result<Vec<Plac
         let rows: Vec<usize> = (start..end).filter(|row| *row != start + gap).collect();
         places.push(Place {
             start,
+            matched: start..end,
             edits: edits(&hunk.lines, &rows),
             difference: Some("with one line of the file left out"),
         });
