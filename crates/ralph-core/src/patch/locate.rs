@@ -9,6 +9,9 @@ use super::index::Index;
 use super::nearby::nearby;
 use super::shift::{Pair, shifted};
 
+/// How many times nearer the stated line a place must be than the next one.
+const CLEARLY_NEARER: usize = 4;
+
 /// One change of the file, at a line of the file before any change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Edit<'a> {
@@ -69,11 +72,17 @@ fn find<'a>(
         .partition(|start| index.is_plain(*start, &old));
     if let Some(start) = decide(&plain, expected, old.len())? {
         let expected = expected.map(|expected| expected.moved);
+        if expected != Some(start) && is_there_as_stated(index, hunk) {
+            return Err(Refusal::AlreadyThere);
+        }
         if is_blank && expected != Some(start) {
             return Err(no_context(hunk));
         }
-        if let Some(other) = indented.iter().find(|other| expected == Some(**other)) {
-            return Err(Refusal::ambiguous([start, *other]));
+        if let Some(other) = expected
+            && other != start
+            && (indented.contains(&other) || lacks_line_at(index, hunk, start, other)?)
+        {
+            return Err(Refusal::ambiguous([start, other]));
         }
         let exact = (start..)
             .zip(&old)
@@ -132,9 +141,31 @@ fn decide(
         .collect();
     by_distance.sort_unstable();
     match by_distance[..] {
-        [(near, start), (far, _), ..] if near < far && near <= length => Ok(Some(start)),
+        [(near, start), (far, _), ..] if near <= length && far >= CLEARLY_NEARER * near => {
+            Ok(Some(start))
+        }
         _ => Err(ambiguous()),
     }
+}
+
+/// Tells whether the hunk fits also at the stated line if the old line is put back that its counts
+/// say it has lost.
+fn lacks_line_at(
+    index: &Index<'_>,
+    hunk: &Hunk<'_>,
+    start: usize,
+    stated: usize,
+) -> Result<bool, Refusal> {
+    if !hunk.lacks(1) && !hunk.lacks_removed() {
+        return Ok(false);
+    }
+    let leads = hunk
+        .lines
+        .first()
+        .is_some_and(|line| line.side == Side::Added);
+    let old: Vec<&str> = hunk.old().map(|line| line.text).collect();
+    let mut gaps = index.find_with_gap(&old)?.into_iter();
+    Ok((leads && start == stated + 1) || gaps.any(|(at, _)| at == stated))
 }
 
 /// Keeps only the end of the file if an old line is marked as the last one.
@@ -174,7 +205,7 @@ fn repeats(index: &Index<'_>, place: &Place<'_>) -> bool {
     for edit in &place.edits {
         match edit {
             Edit::Insert { at, text, .. } if *at == place.matched.start => {
-                before.push(text.as_ref())
+                before.push(text.as_ref());
             }
             Edit::Insert { at, text, .. } if *at == place.matched.end => after.push(text.as_ref()),
             Edit::Insert { .. } | Edit::Remove(_) => return false,
@@ -188,16 +219,29 @@ fn repeats(index: &Index<'_>, place: &Place<'_>) -> bool {
 
 /// Tells whether the file has the hunk's new lines. Its old ones were not found.
 fn is_there(index: &Index<'_>, hunk: &Hunk<'_>) -> Result<bool, Refusal> {
-    let telling = |side: Side| {
-        let lines = hunk.lines.iter().filter(move |line| line.side == side);
-        lines.map(|line| line.text).filter(|text| has_word(text))
-    };
-    let mut removed = telling(Side::Removed).peekable();
+    let mut removed = telling(hunk, Side::Removed).peekable();
     // Context alone is weak evidence: lines that only go away must be gone from the whole file.
-    let shows = telling(Side::Added).next().is_some()
+    let shows = telling(hunk, Side::Added).next().is_some()
         || (removed.peek().is_some() && !removed.any(|text| index.has(text)));
     let new: Vec<&str> = hunk.new_side().map(|line| line.text).collect();
     Ok(shows && !index.find_plain(&new)?.is_empty())
+}
+
+/// Tells whether the file has the hunk's new lines right where its `@@` line says. Then old lines
+/// elsewhere are others.
+fn is_there_as_stated(index: &Index<'_>, hunk: &Hunk<'_>) -> bool {
+    let new: Vec<&str> = hunk.new_side().map(|line| line.text).collect();
+    let start = hunk
+        .stated
+        .and_then(|stated| stated.new_start.checked_sub(1));
+    telling(hunk, Side::Added).next().is_some()
+        && start.is_some_and(|start| index.is_plain(start, &new))
+}
+
+/// Returns the lines of one side that are evidence.
+fn telling<'a>(hunk: &Hunk<'a>, side: Side) -> impl Iterator<Item = &'a str> {
+    let lines = hunk.lines.iter().filter(move |line| line.side == side);
+    lines.map(|line| line.text).filter(|text| has_word(text))
 }
 
 fn indented_at<'a>(index: &Index<'_>, hunk: &Hunk<'a>, start: usize) -> Result<Place<'a>, Refusal> {

@@ -6,17 +6,17 @@ fn many_hunks_in_a_large_file() {
     let lines: Vec<String> = (0..300_000).map(|n| format!("line {n}\n")).collect();
     let original = lines.concat();
     let mut changed = lines.clone();
-    let mut patch = String::new();
+    let mut patch = Vec::new();
     for at in (1..lines.len() - 1).step_by(30) {
         // The numbers are wrong by one, so every hunk is searched.
         let (before, line, after) = (&lines[at - 1], &lines[at], &lines[at + 1]);
-        patch += &format!(
-            "@@ -{},3 +{},3 @@\n {before}-{line}+new {line} {after}",
-            at + 1,
-            at + 1
-        );
+        let number = at + 1;
+        patch.push(format!(
+            "@@ -{number},3 +{number},3 @@\n {before}-{line}+new {line} {after}"
+        ));
         changed[at] = format!("new {line}");
     }
+    let patch = patch.concat();
     assert!(original.len() < MAX_FILE_BYTES && patch.len() < MAX_PATCH_BYTES);
     let patched = apply(PATH, Some(&original), &patch).unwrap();
     assert_eq!(patched.text, Some(changed.concat()));
@@ -47,5 +47,18 @@ fn a_rare_line_is_found_among_many_equal_ones() {
             fuzzy: true,
             notes: vec!["hunk 1: found at line 200000 by its text".into()],
         })
+    );
+}
+
+#[test]
+fn many_places_for_many_added_lines_are_not_multiplied() {
+    let original = "x\ny\n".repeat(100_000);
+    let added = "+z\n".repeat(100_000);
+    let patch = format!("@@\n xx\n{added} y\n x\n");
+    assert_eq!(
+        apply(PATH, Some(&original), &patch)
+            .unwrap_err()
+            .to_string(),
+        "hunk 1: its old lines fit at lines 2, 4, 6, 8, 10 and 99994 more and its line number does not decide; quote more lines around the change"
     );
 }

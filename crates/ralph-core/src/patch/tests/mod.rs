@@ -11,5 +11,6 @@ const PATH: &str = "src/lib.rs";
 
 /// Lines 1 to 20, one word each: `line1` … `line20`.
 fn twenty() -> String {
-    (1..=20).map(|number| format!("line{number}\n")).collect()
+    let lines: Vec<String> = (1..=20).map(|number| format!("line{number}\n")).collect();
+    lines.concat()
 }
