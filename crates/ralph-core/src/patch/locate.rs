@@ -165,7 +165,7 @@ fn lacks_line_at(
         .is_some_and(|line| line.side == Side::Added);
     let old: Vec<&str> = hunk.old().map(|line| line.text).collect();
     let mut gaps = index.find_with_gap(&old)?.into_iter();
-    Ok((leads && start == stated + 1) || gaps.any(|(at, _)| at == stated))
+    Ok((leads && start.checked_sub(1) == Some(stated)) || gaps.any(|(at, _)| at == stated))
 }
 
 /// Keeps only the end of the file if an old line is marked as the last one.

@@ -144,3 +144,27 @@ fn other_bytes_anywhere_do_not_panic() {
         }
     }
 }
+
+#[test]
+fn absurd_numbers_do_not_panic() {
+    let numbers = [
+        "0",
+        "1",
+        "9223372036854775807",
+        "18446744073709551615",
+        "99999999999999999999",
+    ];
+    let hunk = |start: &str, count: &str| format!("@@ -{start},{count} +{start},{count} @@\n");
+    for start in numbers {
+        for count in numbers {
+            let patch = hunk(start, count)
+                + " line2\n-line3\n+LINE3\n line4\n"
+                + &hunk(start, count)
+                + "+added\n line9\n";
+            let expected = twenty()
+                .replace("line3\n", "LINE3\n")
+                .replace("line9\n", "added\nline9\n");
+            assert_eq!(result(&patch), expected, "{start},{count}");
+        }
+    }
+}
