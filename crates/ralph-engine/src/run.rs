@@ -162,8 +162,14 @@ impl Run {
         let files = Files::open(&dir, outside.redactor.clone())?;
         let state = journal.state();
         let source = PathBuf::from(&state.plan.task_file);
-        let mut pinned = Pinned::open(&dir, source, &state.contract, &state.contracts)?;
+        let mut pinned = Pinned::open(&dir, source, &state.contracts)?;
         let task = pinned.write_ticks(&state.ticked.clone())?;
+        if *pinned.digest() != state.contract {
+            journal.append(Event::ContractChanged {
+                contract: pinned.digest().clone(),
+                changes: vec!["taken up before a restart".into()],
+            })?;
+        }
         let ready = prepare::workspace(journal, &outside, &dir, &repo, &files, task).await?;
         for finding in &ready.findings {
             journal.append(Event::Tamper {
@@ -306,6 +312,8 @@ impl Run {
                     !reopened.contains(id)
                         && self.pinned.task().checkboxes.iter().any(|b| b.id == *id)
                 });
+                // On disk first: a restart compares it with the journal and tells what is missing.
+                self.pinned.write_ticks(&ticked)?;
                 self.journal.append(Event::ContractChanged {
                     contract: digest,
                     changes,

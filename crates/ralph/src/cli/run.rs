@@ -3,8 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use ralph_core::event::Event;
-use ralph_core::task::TaskFile;
-use ralph_engine::contract::Pinned;
+use ralph_engine::contract;
 use ralph_engine::journal::Journal;
 use ralph_engine::store::RunDir;
 
@@ -59,15 +58,10 @@ fn create(dir: &RunDir, planned: Planned, wiring: &Wiring) -> Result<Journal, Cl
         notices,
     } = planned;
     dir.create()?;
-    pin(dir, &plan.task_file, task)?;
+    contract::pin(dir, &task)?;
     let mut journal = Journal::create(dir, plan, wiring.clock.clone(), wiring.redactor.clone())?;
     journal.append_all(notices.into_iter().map(|message| Event::Notice { message }))?;
     Ok(journal)
-}
-
-fn pin(dir: &RunDir, file: &str, task: TaskFile) -> Result<(), CliError> {
-    Pinned::pin(dir, file.into(), task)?;
-    Ok(())
 }
 
 fn show_plan(planned: &Planned, is_json: bool, context: &Context) -> Result<(), CliError> {
