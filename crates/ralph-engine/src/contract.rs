@@ -12,6 +12,7 @@ use ralph_core::task::{Contract, TaskFile};
 
 use crate::durable::{self, StoreError};
 use crate::error::RunError;
+use crate::git::OwnFiles;
 use crate::store::RunDir;
 
 /// The largest file that is looked at.
@@ -89,6 +90,15 @@ impl Pinned {
     /// Returns the machine part.
     pub fn contract(&self) -> &Contract {
         &self.task.contract
+    }
+
+    /// Returns whether the run's own files are part of its commits.
+    pub fn own_files(&self) -> OwnFiles {
+        if self.contract().commit_state {
+            OwnFiles::Committed
+        } else {
+            OwnFiles::LeftOut
+        }
     }
 
     /// Returns its digest.

@@ -163,14 +163,13 @@ impl Run {
         let state = journal.state();
         let source = PathBuf::from(&state.plan.task_file);
         let mut pinned = Pinned::open(&dir, source, &state.contracts)?;
-        let task = pinned.write_ticks(&state.ticked.clone())?;
         if *pinned.digest() != state.contract {
             journal.append(Event::ContractChanged {
                 contract: pinned.digest().clone(),
                 changes: vec!["taken up before a restart".into()],
             })?;
         }
-        let ready = prepare::workspace(journal, &outside, &dir, &repo, &files, task).await?;
+        let ready = prepare::workspace(journal, &outside, &dir, &repo, &files, &mut pinned).await?;
         for finding in &ready.findings {
             journal.append(Event::Tamper {
                 iteration: journal.state().iteration,
