@@ -96,7 +96,9 @@ impl SandboxGit<'_> {
             ];
             exec = Exec::argv(args, TIMEOUT).with_stdin(list.join("\0"));
         }
-        let answer = self.exec(exec).await?;
+        let answer = self
+            .exec(exec.with_env("GIT_LITERAL_PATHSPECS", "1"))
+            .await?;
         Ok(if answer.ended.is_success() {
             Ok(())
         } else {

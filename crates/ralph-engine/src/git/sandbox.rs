@@ -64,7 +64,6 @@ impl<'a> SandboxGit<'a> {
         let exec = exec
             .with_env("GIT_CONFIG_GLOBAL", "/dev/null")
             .with_env("GIT_CONFIG_NOSYSTEM", "1")
-            .with_env("GIT_LITERAL_PATHSPECS", "1")
             .with_env("GIT_CONFIG_COUNT", "2")
             .with_env("GIT_CONFIG_KEY_0", "core.hooksPath")
             .with_env("GIT_CONFIG_VALUE_0", "/dev/null")
@@ -145,22 +144,26 @@ impl<'a> SandboxGit<'a> {
         Ok(parse_status(&String::from_utf8_lossy(&text)))
     }
 
-    /// Returns the full diff of the workspace against a commit, new files included.
+    /// Returns the full diff of the workspace against a commit, new files included, own files not.
     pub async fn diff(&self, from: &CommitId, tree: &WorkTree) -> Result<Vec<u8>, RunError> {
-        let plain = ["diff", "--no-color", "--no-ext-diff", "--no-textconv"];
+        let mut args = vec![
+            "diff",
+            "--no-color",
+            "--no-ext-diff",
+            "--no-textconv",
+            from.as_str(),
+        ];
         if tree.entries.is_empty() {
             let Some(head) = tree.head.as_ref().filter(|head| *head != from) else {
                 return Ok(Vec::new());
             };
-            return self
-                .git(&[&plain[..], &[from.as_str(), head.as_str()]].concat())
-                .await;
-        }
-        if tree.has_untracked() {
+            args.push(head.as_str());
+        } else if tree.has_untracked() {
             // A file git does not know appears in a diff only once it is announced.
             self.git(&["add", "--intent-to-add", "--all"]).await?;
         }
-        self.git(&[&plain[..], &[from.as_str()]].concat()).await
+        args.extend(["--", ".", ":(exclude).ralph", ":(exclude)ralph_task.md"]);
+        self.git(&args).await
     }
 
     /// Returns a summary of what is not committed.
