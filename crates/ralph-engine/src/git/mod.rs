@@ -6,9 +6,11 @@
 
 mod host;
 mod sandbox;
+mod work_tree;
 
 pub use host::{ChangedFile, HostGit, HostRepo};
-pub use sandbox::{CommitOutcome, Origin, SandboxGit, WorkTree};
+pub use sandbox::{CommitOutcome, Origin, SandboxGit};
+pub use work_tree::WorkTree;
 
 /// Why git could not do what was asked.
 #[derive(Debug, thiserror::Error)]
