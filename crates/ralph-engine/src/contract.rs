@@ -1,7 +1,8 @@
 //! The contract in force: the task file as the run holds it, and changes that a person makes to it.
 //!
 //! A person edits the task file on the host: the one the run was started with, or the run's own
-//! copy. What the model does to its copy in the sandbox never comes here.
+//! copy. What the model does to its copy in the sandbox never comes here. Every contract that was in
+//! force is kept, so that an edit that cannot be used, or that nobody has looked at yet, loses nothing.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -24,7 +25,10 @@ pub struct Pinned {
     task: TaskFile,
     digest: Digest,
     source_seen: Option<Digest>,
+    /// What the run's own copy is unless a person has changed it.
     host_seen: Option<Digest>,
+    /// The text with the ticks of the moment.
+    shown: String,
 }
 
 /// What became of a person's change.
@@ -51,18 +55,19 @@ pub fn digest(task: &TaskFile) -> Digest {
 impl Pinned {
     /// Pins a new run's contract.
     pub fn pin(dir: &RunDir, source: PathBuf, task: TaskFile) -> Result<Self, StoreError> {
-        let text = task.with_ticks(&BTreeSet::new());
-        durable::write(&dir.contract(), text.as_bytes())?;
         let digest = digest(&task);
-        let seen = Some(Digest::of(text.as_bytes()));
-        Ok(Self {
+        keep(dir, &digest, &task)?;
+        let mut pinned = Self {
             dir: dir.clone(),
             source,
             task,
             digest: digest.clone(),
             source_seen: Some(digest),
-            host_seen: seen,
-        })
+            host_seen: None,
+            shown: String::new(),
+        };
+        pinned.write_ticks(&BTreeSet::new())?;
+        Ok(pinned)
     }
 
     /// Reads the contract of an existing run. `known` are the contracts that were in force before.
@@ -72,7 +77,7 @@ impl Pinned {
         in_force: &Digest,
         known: &[Digest],
     ) -> Result<Self, RunError> {
-        let path = dir.contract();
+        let path = dir.kept_contract(in_force);
         let bytes = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
         let task = TaskFile::parse(&bytes).map_err(|findings| {
             RunError::Contract(
@@ -85,15 +90,17 @@ impl Pinned {
         // A source that was in force once is the one the run started from; only a new one is a change.
         let source_now = read(&source).map(|(_, digest)| digest);
         let source_seen = source_now.filter(|digest| known.contains(digest));
-        let untouched = digest(&task) == *in_force;
-        let host_seen = untouched.then(|| Digest::of(&bytes));
+        // Only the ticks differ after a crash; anything else is a person's.
+        let host = std::fs::read(dir.contract()).unwrap_or_default();
+        let untouched = TaskFile::parse(&host).is_ok_and(|task| digest(&task) == *in_force);
         Ok(Self {
             dir: dir.clone(),
             source,
             digest: in_force.clone(),
             task,
             source_seen,
-            host_seen,
+            host_seen: untouched.then(|| Digest::of(&host)),
+            shown: String::new(),
         })
     }
 
@@ -112,34 +119,65 @@ impl Pinned {
         &self.digest
     }
 
-    /// Writes the ticks into the run's copy and returns the text that the sandbox should show.
+    /// Writes the ticks into the run's copy and returns the text that the sandbox should show. A copy
+    /// that a person has changed is left alone until the change is taken up.
     pub fn write_ticks(&mut self, ticked: &BTreeSet<String>) -> Result<String, StoreError> {
-        let text = self.task.with_ticks(ticked);
-        let digest = Digest::of(text.as_bytes());
-        if self.host_seen.as_ref() != Some(&digest) {
-            durable::write(&self.dir.contract(), text.as_bytes())?;
+        self.shown = self.task.with_ticks(ticked);
+        let there = std::fs::read(self.dir.contract()).ok();
+        let there = there.map(|bytes| Digest::of(&bytes));
+        if there.is_none() || there == self.host_seen {
+            self.put_back()?;
+        }
+        Ok(self.shown.clone())
+    }
+
+    /// Makes the run's own copy what is in force.
+    fn put_back(&mut self) -> Result<(), StoreError> {
+        let digest = Digest::of(self.shown.as_bytes());
+        if self.host_seen.as_ref() != Some(&digest) || !self.dir.contract().exists() {
+            durable::write(&self.dir.contract(), self.shown.as_bytes())?;
             self.host_seen = Some(digest);
         }
-        Ok(text)
+        Ok(())
     }
 
     /// Looks whether a person changed the contract, and takes a usable change up.
-    pub fn take_up(&mut self) -> Option<Taken> {
-        let host = std::fs::read(self.dir.contract()).ok()?;
-        let host_now = Digest::of(&host);
-        if self.host_seen.as_ref() != Some(&host_now) {
-            self.host_seen = Some(host_now);
-            return self.consider(&host);
+    pub fn take_up(&mut self) -> Result<Option<Taken>, StoreError> {
+        if let Ok(host) = std::fs::read(self.dir.contract()) {
+            let host_now = Digest::of(&host);
+            if self.host_seen.as_ref() != Some(&host_now) {
+                self.host_seen = Some(host_now);
+                return self.take_up_host(&host);
+            }
         }
-        let (bytes, source_now) = read(&self.source)?;
+        let Some((bytes, source_now)) = read(&self.source) else {
+            return Ok(None);
+        };
         if self.source_seen.as_ref() == Some(&source_now) {
-            return None;
+            return Ok(None);
         }
         self.source_seen = Some(source_now);
         self.consider(&bytes)
     }
 
-    fn consider(&mut self, bytes: &[u8]) -> Option<Taken> {
+    /// Takes up a change of the run's own copy; one that cannot be used is put aside.
+    fn take_up_host(&mut self, host: &[u8]) -> Result<Option<Taken>, StoreError> {
+        let taken = match self.consider(host)? {
+            Some(Taken::Rejected(why)) => {
+                let aside = self.dir.rejected_contract();
+                durable::write(&aside, host)?;
+                let aside = aside.display();
+                Some(Taken::Rejected(format!("{why}; the text is in `{aside}`")))
+            }
+            taken => taken,
+        };
+        if !matches!(taken, Some(Taken::Changed { .. })) {
+            self.put_back()?;
+        }
+        Ok(taken)
+    }
+
+    fn consider(&mut self, bytes: &[u8]) -> Result<Option<Taken>, StoreError> {
         let report = lint::check(bytes);
         let usable = report.is_ok();
         let task = match report.task {
@@ -150,27 +188,37 @@ impl Pinned {
                     .first()
                     .map(ToString::to_string)
                     .unwrap_or_default();
-                return Some(Taken::Rejected(first));
+                return Ok(Some(Taken::Rejected(first)));
             }
         };
         let new_digest = digest(&task);
         if new_digest == self.digest {
-            return None;
+            return Ok(None);
         }
         if let Some(key) = fixed_key(&self.task.contract, &task.contract) {
-            return Some(Taken::Rejected(format!(
+            return Ok(Some(Taken::Rejected(format!(
                 "`{key}` cannot change while a run is under way"
-            )));
+            ))));
         }
         let taken = Taken::Changed {
             changes: differences(&self.task, &task),
             reopened: reopened(&self.task, &task),
             digest: new_digest.clone(),
         };
+        // Kept before the journal names it.
+        keep(&self.dir, &new_digest, &task)?;
         self.task = task;
         self.digest = new_digest;
-        Some(taken)
+        Ok(Some(taken))
     }
+}
+
+/// Keeps a contract under its digest.
+fn keep(dir: &RunDir, digest: &Digest, task: &TaskFile) -> Result<(), StoreError> {
+    let path = dir.kept_contract(digest);
+    path.parent().map_or(Ok(()), durable::make_dir)?;
+    let text = task.with_ticks(&BTreeSet::new());
+    durable::write(&path, text.as_bytes())
 }
 
 fn read(path: &std::path::Path) -> Option<(Vec<u8>, Digest)> {

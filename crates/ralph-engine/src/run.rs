@@ -287,7 +287,7 @@ impl Run {
     }
 
     fn take_up_contract(&mut self) -> Result<(), RunError> {
-        let Some(taken) = self.pinned.take_up() else {
+        let Some(taken) = self.pinned.take_up()? else {
             return Ok(());
         };
         match taken {
@@ -349,7 +349,7 @@ impl Run {
     }
 
     /// Returns how long a command may still take.
-    fn time_left(&self) -> Duration {
+    pub(crate) fn time_left(&self) -> Duration {
         let limit = self
             .pinned
             .contract()
