@@ -258,7 +258,10 @@ impl Workspace {
                 match judge(&found, &expected, owner, doubt) {
                     Judgement::Same => return Ok(None),
                     Judgement::TakeOver => {
-                        files.adopt(name, &found)?;
+                        // The next change is compared with what was kept.
+                        if !files.adopt(name, &found)? {
+                            transfer::upload(sandbox, &host, &own(name)?).await?;
+                        }
                         return Ok(None);
                     }
                     Judgement::PutBack(why) => why,
