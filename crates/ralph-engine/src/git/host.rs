@@ -80,6 +80,7 @@ impl HostGit {
         HostRepo {
             git: self.clone(),
             path,
+            apart: None,
         }
     }
 }
@@ -112,13 +113,34 @@ fn commit_of(command: &str, text: &str) -> Result<CommitId, GitError> {
 pub struct HostRepo {
     git: HostGit,
     path: PathBuf,
+    /// Where new objects go, if not into the repository.
+    apart: Option<PathBuf>,
 }
 
 impl HostRepo {
-    async fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, GitError> {
+    pub(super) fn command(&self) -> Command {
+        let mut command = self.git.command(&self.path);
+        if let Some(apart) = &self.apart {
+            command.env("GIT_OBJECT_DIRECTORY", apart).env(
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+                self.path.join("objects"),
+            );
+        }
+        command
+    }
+
+    /// Returns the same repository with new objects in a directory of their own, so that what is
+    /// looked at through it is not taken in.
+    pub(super) fn apart(&self, objects: PathBuf) -> Self {
+        Self {
+            apart: Some(objects),
+            ..self.clone()
+        }
+    }
+
+    pub(super) async fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, GitError> {
         let output = self
-            .git
-            .command(&self.path)
+            .command()
             .args(args)
             .output()
             .await
@@ -237,43 +259,6 @@ impl HostRepo {
         Ok(files)
     }
 
-    /// Returns the text of a diff, cut off after `limit` bytes.
-    pub async fn diff(
-        &self,
-        from: &CommitId,
-        to: &CommitId,
-        limit: u64,
-    ) -> Result<Vec<u8>, GitError> {
-        use tokio::io::AsyncReadExt as _;
-        let mut child = self
-            .git
-            .command(&self.path)
-            .args([
-                "diff-tree",
-                "-r",
-                "-p",
-                "--no-color",
-                "--no-ext-diff",
-                "--no-textconv",
-                from.as_str(),
-                to.as_str(),
-            ])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(GitError::Missing)?;
-        let mut bytes = Vec::new();
-        if let Some(stdout) = child.stdout.take() {
-            stdout
-                .take(limit)
-                .read_to_end(&mut bytes)
-                .await
-                .map_err(GitError::Missing)?;
-        }
-        child.kill().await.ok();
-        Ok(bytes)
-    }
-
     /// Returns where a ref stands at a remote, if it exists there.
     pub async fn remote_ref(
         &self,
@@ -385,8 +370,7 @@ impl HostRepo {
 
     async fn with_input(&self, args: &[String], input: &str) -> Result<String, GitError> {
         let mut child = self
-            .git
-            .command(&self.path)
+            .command()
             .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

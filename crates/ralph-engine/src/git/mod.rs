@@ -4,10 +4,12 @@
 //! the sandbox and out of it, and the host takes them into a repository whose configuration only
 //! ralph writes.
 
+mod history;
 mod host;
 mod sandbox;
 mod work_tree;
 
+pub use history::History;
 pub use host::{ChangedFile, HostGit, HostRepo};
 pub use sandbox::{CommitOutcome, Origin, SandboxGit};
 pub use work_tree::WorkTree;
