@@ -423,11 +423,7 @@ impl View {
     ) -> Result<Self, RunError> {
         let git = crate::git::SandboxGit::new(sandbox);
         let tree = git.status().await?;
-        let diff_stat = if tree.entries.is_empty() {
-            String::new()
-        } else {
-            git.diff_stat().await?
-        };
+        let diff_stat = git.diff_stat(&tree).await?;
         let mut subjects = repo.subjects(&state.plan.base, &state.head).await?;
         subjects.truncate(10);
         Ok(Self {

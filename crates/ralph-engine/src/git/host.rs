@@ -207,9 +207,9 @@ impl HostRepo {
     /// Takes a branch from a bundle, if it moved forward and every object is sound.
     pub async fn import(&self, bundle: &Path, branch: &str) -> Result<(), GitError> {
         let refspec = format!("refs/heads/{branch}:refs/heads/{branch}");
-        let args: [&OsStr; 5] = [
+        // Not quiet: only so it says that the branch did not move forward.
+        let args: [&OsStr; 4] = [
             "fetch".as_ref(),
-            "--quiet".as_ref(),
             "--no-tags".as_ref(),
             bundle.as_os_str(),
             refspec.as_ref(),

@@ -127,6 +127,8 @@ impl<'a> SandboxGit<'a> {
 
     /// Puts a repository with one branch into the workspace, replacing its `.git`. Files stay as they are.
     pub async fn install(&self, origin: Origin<'_>) -> Result<(), RunError> {
+        // Whatever became of the directory, nothing in it is needed.
+        self.sandbox.delete(&SandboxPath::scratch()).await?;
         transfer::upload(self.sandbox, origin.bundle, &scratch("in.bundle")?).await?;
         let script = "set -e; rm -rf clone; \
             git clone --quiet --no-checkout --template= --branch \"$BRANCH\" in.bundle clone; \
@@ -181,19 +183,31 @@ impl<'a> SandboxGit<'a> {
                 .git(&[&plain[..], &[from.as_str(), head.as_str()]].concat())
                 .await;
         }
-        if tree.has_untracked() {
-            // A file git does not know appears in a diff only once it is announced.
-            self.git(&["add", "--intent-to-add", "--all"]).await?;
-        }
-        self.git(&[&plain[..], &[from.as_str()]].concat()).await
+        self.with_untracked(tree, &[&plain[..], &[from.as_str()]].concat())
+            .await
     }
 
-    /// Returns a summary of what is not committed.
-    pub async fn diff_stat(&self) -> Result<String, RunError> {
-        let text = self
-            .git(&["diff", "--stat=100", "--no-color", "--no-ext-diff", "HEAD"])
-            .await?;
+    /// Returns a summary of what is not committed, new files included.
+    pub async fn diff_stat(&self, tree: &WorkTree) -> Result<String, RunError> {
+        if tree.entries.is_empty() {
+            return Ok(String::new());
+        }
+        let args = ["diff", "--stat=100", "--no-color", "--no-ext-diff", "HEAD"];
+        let text = self.with_untracked(tree, &args).await?;
         Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Runs a diff that shows files git does not know, too: they are announced in a copy of the index,
+    /// so that looking changes nothing.
+    async fn with_untracked(&self, tree: &WorkTree, args: &[&str]) -> Result<Vec<u8>, RunError> {
+        if !tree.has_untracked() {
+            return self.git(args).await;
+        }
+        let script = "set -e; export GIT_INDEX_FILE=\"$PWD/.git/ralph.index\"; \
+            if [ -e .git/index ]; then cp .git/index \"$GIT_INDEX_FILE\"; fi; \
+            git add --intent-to-add --all; git \"$@\"; rm -f \"$GIT_INDEX_FILE\"";
+        let argv = [&["sh", "-c", script, "sh"], args].concat();
+        self.checked(args[0], Exec::argv(argv, TIMEOUT)).await
     }
 
     /// Commits the given paths, or everything but the run's own files.

@@ -36,11 +36,7 @@ impl Run {
         if moved && !self.import(&tree).await? {
             tree = SandboxGit::new(&*self.sandbox).status().await?;
         }
-        self.view.diff_stat = if tree.entries.is_empty() {
-            String::new()
-        } else {
-            SandboxGit::new(&*self.sandbox).diff_stat().await?
-        };
+        self.view.diff_stat = SandboxGit::new(&*self.sandbox).diff_stat(&tree).await?;
         let uncommitted = (!tree.entries.is_empty()).then(|| Digest::of(&diff));
         self.now.changed = self.state().head != start || uncommitted != self.view.uncommitted;
         self.view.uncommitted = uncommitted;
