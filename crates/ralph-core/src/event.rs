@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Limits};
 use crate::id::{CommitId, Digest};
 use crate::money::Usd;
 use crate::plan::RunPlan;
@@ -122,6 +122,8 @@ pub enum IterationOutcome {
     GaveUp,
     /// A budget was used up on the way.
     OutOfBudget,
+    /// Its sandbox was lost on the way; what was not committed is gone.
+    SandboxLost,
 }
 
 /// What changed in the repository during an iteration.
@@ -212,6 +214,7 @@ pub enum Event {
     ContractChanged {
         contract: Digest,
         changes: Vec<String>,
+        limits: Limits,
     },
     /// A person changed the task file, but it cannot be used; the old one stays in force.
     ContractRejected { why: String },
@@ -252,6 +255,13 @@ pub enum Event {
         attempt: u32,
         error: String,
         retry_in_ms: Option<u64>,
+    },
+    /// A restart came between the question and the answer: it is charged by estimate and asked anew.
+    ModelAbandoned {
+        iteration: u32,
+        attempt: u32,
+        usage: Usage,
+        cost_usd: Usd,
     },
     /// The answer breaks the contract; nothing of it was performed.
     ReplyRejected {
@@ -351,6 +361,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         then: Option<RunStatus>,
     },
+    /// A command or a call goes on: the time it takes is not lost when the program is killed.
+    StillActive {},
     /// Something a person should know.
     Notice { message: String },
 }

@@ -149,60 +149,6 @@ impl RunStatus {
             | Self::SandboxLost => false,
         }
     }
-
-    /// Tells whether the journal may say `next` after this status.
-    pub fn may_become(&self, next: &Self) -> bool {
-        use RunStatus as S;
-        match self {
-            S::Created => matches!(
-                next,
-                S::Preparing | S::Stopped | S::Failed(_) | S::Paused(_)
-            ),
-            S::Preparing => {
-                matches!(
-                    next,
-                    S::Preparing
-                        | S::Running
-                        | S::Stopped
-                        | S::Failed(_)
-                        | S::Paused(_)
-                        | S::SandboxLost
-                )
-            }
-            S::Running => matches!(
-                next,
-                S::Preparing
-                    | S::Running
-                    | S::Paused(_)
-                    | S::Verifying
-                    | S::Stopped
-                    | S::Failed(_)
-                    | S::SandboxLost
-            ),
-            S::Paused(_) => matches!(
-                next,
-                S::Running
-                    | S::Preparing
-                    | S::Paused(_)
-                    | S::Stopped
-                    | S::Failed(_)
-                    | S::SandboxLost
-            ),
-            S::Verifying => matches!(
-                next,
-                S::Preparing
-                    | S::Running
-                    | S::Verifying
-                    | S::Succeeded
-                    | S::Paused(_)
-                    | S::Stopped
-                    | S::Failed(_)
-                    | S::SandboxLost
-            ),
-            S::SandboxLost => matches!(next, S::Preparing | S::Stopped),
-            S::Succeeded | S::Failed(_) | S::Stopped => false,
-        }
-    }
 }
 
 /// What a person can tell a run. Nothing else reaches it.
@@ -305,13 +251,6 @@ sandbox_lost: resume stop
 
 "]]
         );
-    }
-
-    #[test]
-    fn nothing_follows_a_final_status() {
-        for status in all().iter().filter(|status| status.is_final()) {
-            assert!(all().iter().all(|next| !status.may_become(next)));
-        }
     }
 
     #[test]

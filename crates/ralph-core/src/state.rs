@@ -38,6 +38,8 @@ pub struct RunState {
     pub iteration: u32,
     /// The digest of the contract in force.
     pub contract: Digest,
+    /// What the contract in force allows to spend.
+    pub limits: Limits,
     /// All contracts that were in force at some time.
     pub contracts: Vec<Digest>,
     /// The sandbox the work happens in.
@@ -66,6 +68,8 @@ pub struct RunState {
     pub refused_in: u32,
     /// Places in a script that have been used.
     pub script: Vec<String>,
+    /// The last command that was answered; they are answered in the order of their names.
+    pub last_letter: Option<String>,
     /// Where the last iteration sent the run, until it is there.
     pub then: Option<RunStatus>,
     /// The iteration that was started and not finished.
@@ -83,6 +87,8 @@ pub struct OpenIteration {
     pub started_at: jiff::Timestamp,
     /// Model calls that were begun.
     pub attempts: u32,
+    /// Whether the model was asked and has not answered.
+    pub waiting: bool,
     /// Answers that arrived.
     pub replies: usize,
     /// Whether the last answer was understood.
@@ -125,6 +131,7 @@ impl RunState {
             cost: Usd::ZERO,
             iteration: 0,
             contract: plan.contract.clone(),
+            limits: plan.limits.clone(),
             contracts: vec![plan.contract.clone()],
             sandbox: None,
             clean_rooms: Vec::new(),
@@ -139,6 +146,7 @@ impl RunState {
             refusals: Vec::new(),
             refused_in: 0,
             script: Vec::new(),
+            last_letter: None,
             then: None,
             open: None,
             plan: (**plan).clone(),
@@ -165,11 +173,6 @@ impl RunState {
         }
     }
 
-    /// Returns the limits of its plan; a contract change by a person may set others later.
-    pub fn planned_limits(&self) -> &Limits {
-        &self.plan.limits
-    }
-
     /// Takes in the next record.
     pub fn apply(&mut self, record: &Record) {
         self.seq = record.seq;
@@ -177,7 +180,6 @@ impl RunState {
         self.active = self.active.max(Duration::from_millis(record.active_ms));
         match &record.event {
             Event::RunCreated { .. }
-            | Event::CommandReceived { .. }
             | Event::ContractRejected { .. }
             | Event::Tamper { .. }
             | Event::BudgetWarning { .. }
@@ -185,21 +187,12 @@ impl RunState {
             | Event::PushStarted { .. }
             | Event::StateSaved { .. }
             | Event::VerifyStarted { .. }
+            | Event::StillActive {}
             | Event::Notice { .. } => {}
-            Event::RunOpened { epoch, pid } => {
-                self.epoch = *epoch;
-                self.pid = Some(*pid);
-            }
-            Event::StatusChanged { status } => {
-                self.status = status.clone();
-                if self.then.as_ref() == Some(status) {
-                    self.then = None;
-                }
-            }
-            Event::ContractChanged { contract, .. } => {
-                self.contract = contract.clone();
-                self.contracts.push(contract.clone());
-            }
+            Event::RunOpened { .. }
+            | Event::CommandReceived { .. }
+            | Event::StatusChanged { .. }
+            | Event::ContractChanged { .. } => self.apply_life(&record.event),
             Event::SandboxCreated { .. } | Event::SandboxRemoved { .. } => {
                 self.apply_sandbox(&record.event);
             }
@@ -222,6 +215,7 @@ impl RunState {
             | Event::ModelAsked { .. }
             | Event::ModelReplied { .. }
             | Event::ModelFailed { .. }
+            | Event::ModelAbandoned { .. }
             | Event::ReplyRejected { .. }
             | Event::ReplyAccepted { .. }
             | Event::ActionStarted { .. }
@@ -229,6 +223,34 @@ impl RunState {
             | Event::ClaimChecked { .. }
             | Event::TestsRun { .. }
             | Event::IterationFinished { .. } => self.apply_iteration(record),
+        }
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "`apply` above decides exhaustively which events come here"
+    )]
+    fn apply_life(&mut self, event: &Event) {
+        match event {
+            Event::RunOpened { epoch, pid } => {
+                self.epoch = *epoch;
+                self.pid = Some(*pid);
+            }
+            Event::CommandReceived { id, .. } => self.last_letter = Some(id.clone()),
+            Event::StatusChanged { status } => {
+                self.status = status.clone();
+                if self.then.as_ref() == Some(status) {
+                    self.then = None;
+                }
+            }
+            Event::ContractChanged {
+                contract, limits, ..
+            } => {
+                self.contract = contract.clone();
+                self.contracts.push(contract.clone());
+                self.limits = limits.clone();
+            }
+            _ => {}
         }
     }
 
@@ -271,6 +293,12 @@ impl RunState {
                 self.cost += *cost_usd;
                 self.script.extend(source.clone());
             }
+            Event::ModelAbandoned {
+                usage, cost_usd, ..
+            } => {
+                self.usage.add(*usage);
+                self.cost += *cost_usd;
+            }
             Event::IterationFinished { metrics, then, .. } => {
                 self.open = None;
                 self.then.clone_from(then);
@@ -298,6 +326,7 @@ impl OpenIteration {
             head,
             started_at,
             attempts: 0,
+            waiting: false,
             replies: 0,
             accepted: false,
             response: None,
@@ -325,8 +354,17 @@ impl OpenIteration {
             } => {
                 self.attempts = *attempt;
                 self.prompt_bytes = *prompt_bytes;
+                self.waiting = true;
                 self.response = None;
                 self.rejected = None;
+            }
+            Event::ModelFailed { .. } => self.waiting = false,
+            Event::ModelAbandoned {
+                usage, cost_usd, ..
+            } => {
+                self.waiting = false;
+                self.usage.add(*usage);
+                self.cost += *cost_usd;
             }
             Event::ModelReplied {
                 response,
@@ -336,6 +374,7 @@ impl OpenIteration {
                 ..
             } => {
                 self.response = Some(response.clone());
+                self.waiting = false;
                 self.replies += 1;
                 self.model_ms += duration_ms;
                 self.usage.add(*usage);

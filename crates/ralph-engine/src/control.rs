@@ -69,6 +69,9 @@ impl Control {
         }
     }
 
+    /// Returns how often a run says that it still works on something.
+    pub(crate) const HEARTBEAT: Duration = Duration::from_secs(30);
+
     /// Removes a command that was answered.
     pub(crate) fn answered(&self, letter: &Letter) {
         self.mailbox.discard(&letter.id);

@@ -7,20 +7,35 @@ use ralph_core::run::{FailReason, PauseReason, RunStatus};
 use crate::actions::Performed;
 use crate::error::RunError;
 use crate::run::Run;
+use crate::steps::Asked;
 
 /// Runs one iteration, or the rest of one that was interrupted. Where it sends the run is in the
 /// journal's state afterwards.
 pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
     run.begin_iteration()?;
+    if run.has_lost_its_sandbox() {
+        // What was done and not committed is gone, so the rest of the actions would make no sense.
+        let lost = Performed::nothing(IterationOutcome::SandboxLost);
+        return run
+            .close_iteration("the sandbox was lost".into(), lost, None)
+            .await;
+    }
 
     // One fresh model session: the prompt is made of files and git, the reply of actions.
     let (summary, performed) = match run.ask().await? {
-        Some(response) => {
+        Asked::Response(response) => {
             let performed = run.perform(&response).await?;
             run.check_claims(&response.claims).await?;
             (response.summary, performed)
         }
-        None => (String::new(), Performed::unreadable()),
+        Asked::Unreadable => (
+            String::new(),
+            Performed::nothing(IterationOutcome::Unreadable),
+        ),
+        Asked::OutOfBudget => (
+            String::new(),
+            Performed::nothing(IterationOutcome::OutOfBudget),
+        ),
     };
 
     // What really happened: files, git, tests.
@@ -42,7 +57,8 @@ pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
         | IterationOutcome::Unreadable
         | IterationOutcome::Rotated
         | IterationOutcome::StopRequested
-        | IterationOutcome::OutOfBudget => None,
+        | IterationOutcome::OutOfBudget
+        | IterationOutcome::SandboxLost => None,
     };
     run.close_iteration(summary, performed, then).await
 }

@@ -16,6 +16,7 @@ use ralph_core::state::RunState;
 use tokio::sync::watch;
 
 use crate::durable::{self, AppendLog, StoreError, Sync};
+use crate::redaction;
 use crate::store::{RunDir, RunLock};
 
 /// Why a journal cannot be used.
@@ -113,7 +114,7 @@ impl Journal {
                 plan: Box::new(plan),
             },
         };
-        let line = redactor.redact(&encode(&record)).into_owned();
+        let line = redaction::to_line(&redactor, &record, &dir.journal())?;
         // The first record appears whole or not at all: a run without one does not exist.
         durable::write(&dir.journal(), line.as_bytes())?;
         let state = RunState::begin(&record).ok_or_else(|| JournalError::Empty {
@@ -211,8 +212,7 @@ impl Journal {
                 epoch,
                 event,
             };
-            let encoded = encode(&record);
-            let line = self.redactor.redact(&encoded);
+            let line = redaction::to_line(&self.redactor, &record, self.log.path())?;
             last = Digest::of(line.trim_end().as_bytes());
             text.push_str(&line);
             records.push(record);
@@ -240,23 +240,6 @@ impl Journal {
     pub fn latest(&self) -> watch::Receiver<u64> {
         self.latest.subscribe()
     }
-
-    /// Returns the redactor that everything written goes through.
-    pub fn redactor(&self) -> &Redactor {
-        &self.redactor
-    }
-
-    /// Returns the clock.
-    pub fn clock(&self) -> &Arc<dyn Clock> {
-        &self.clock
-    }
-}
-
-fn encode(record: &Record) -> String {
-    // Our own types always serialize: no maps with odd keys, no non-finite numbers without a test.
-    let mut line = serde_json::to_string(record).unwrap_or_default();
-    line.push('\n');
-    line
 }
 
 /// Returns whole milliseconds.
@@ -289,7 +272,7 @@ fn repair_tail(dir: &RunDir) -> Result<(), StoreError> {
         .map_err(StoreError::when("repair", &path))
 }
 
-/// Returns the records of a journal without checking their chain; a torn last line is left out.
+/// Returns the records of a journal whose chain holds; a torn last line is left out.
 pub fn read(path: &Path) -> Result<Vec<Record>, JournalError> {
     read_chain(path).map(|(records, _)| records)
 }

@@ -22,6 +22,7 @@ pub mod iteration;
 pub mod journal;
 pub mod mailbox;
 mod prepare;
+mod redaction;
 pub mod replies;
 mod rules;
 pub mod run;

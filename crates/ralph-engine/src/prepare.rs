@@ -19,6 +19,8 @@ pub(crate) struct Ready {
     pub(crate) sandbox: Box<dyn Sandbox>,
     pub(crate) workspace: Workspace,
     pub(crate) findings: Vec<Finding>,
+    /// Whether the sandbox is a new one.
+    pub(crate) made_anew: bool,
 }
 
 /// Returns the marks of a sandbox of a run.
@@ -59,6 +61,7 @@ pub(crate) async fn workspace(
                 sandbox,
                 workspace,
                 findings,
+                made_anew: false,
             });
         }
         // It was never finished: a fresh one is quicker than finding out how far it came.
@@ -80,6 +83,7 @@ pub(crate) async fn workspace(
         sandbox,
         workspace,
         findings: Vec::new(),
+        made_anew: true,
     })
 }
 

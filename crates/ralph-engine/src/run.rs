@@ -61,10 +61,14 @@ pub struct Run {
     pub(crate) control: Control,
     pub(crate) view: View,
     pub(crate) now: Now,
+    /// What was spent when warnings were last looked for.
+    pub(crate) warned: budget::Spent,
+    /// Whether the sandbox was made anew though an iteration was open in the last one.
+    sandbox_lost: bool,
 }
 
 /// What the last look at the workspace showed; the next prompt is built from it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct View {
     pub(crate) tree: WorkTree,
     pub(crate) diff_stat: String,
@@ -129,11 +133,12 @@ struct Prepared {
     ready: prepare::Ready,
     repo: HostRepo,
     control: Control,
-    view: View,
 }
 
 impl Prepared {
     fn join(self, journal: Journal) -> Run {
+        let warned = journal.state().spent();
+        let open = journal.state().open.is_some();
         Run {
             dir: self.dir,
             journal,
@@ -144,8 +149,10 @@ impl Prepared {
             sandbox: self.ready.sandbox,
             repo: self.repo,
             control: self.control,
-            view: self.view,
+            view: View::default(),
             now: Now::default(),
+            warned,
+            sandbox_lost: self.ready.made_anew && open,
         }
     }
 }
@@ -171,7 +178,6 @@ impl Run {
                 finding: finding.finding.clone(),
             })?;
         }
-        let view = View::look(journal.state(), &*ready.sandbox, &repo).await?;
         Ok(Prepared {
             dir,
             outside,
@@ -180,7 +186,6 @@ impl Run {
             ready,
             repo,
             control,
-            view,
         })
     }
 
@@ -199,6 +204,7 @@ impl Run {
     }
 
     async fn work(&mut self) -> Result<RunStatus, RunError> {
+        self.first_look().await?;
         self.set_status(RunStatus::Running)?;
         loop {
             self.boundary().await?;
@@ -213,6 +219,11 @@ impl Run {
             }
             iteration::iterate(self).await?;
         }
+    }
+
+    /// Tells, once, whether the sandbox of the open iteration is gone.
+    pub(crate) fn has_lost_its_sandbox(&mut self) -> bool {
+        std::mem::take(&mut self.sandbox_lost)
     }
 
     /// An iteration that a crash left open was paid for already; a new one needs a budget.
@@ -234,21 +245,30 @@ impl Run {
         self.log_activity(&line)?;
         self.files.sync()?;
         self.deliver_rest().await?;
+        // What is said about the run is decided; tidying up cannot change it.
+        if let Err(error) = self.tidy_up(&status).await {
+            let message = format!("not everything could be tidied up: {error}");
+            self.journal.append(Event::Notice { message })?;
+        }
+        self.set_status(status.clone())?;
+        Ok(status)
+    }
+
+    async fn tidy_up(&mut self, status: &RunStatus) -> Result<(), RunError> {
+        let sandbox = &*self.sandbox;
         let findings = self
             .workspace
-            .compare_old_iterations(&*self.sandbox, &self.dir)
+            .compare_old_iterations(sandbox, &self.dir)
             .await?;
         self.tell_tampering(findings)?;
         self.workspace.project(&*self.sandbox, &self.files).await?;
         self.save_state().await?;
-        if status == RunStatus::Succeeded {
+        if *status == RunStatus::Succeeded {
             self.sandbox.remove().await?;
-            self.journal.append(Event::SandboxRemoved {
-                sandbox: self.sandbox.id().clone(),
-            })?;
+            let sandbox = self.sandbox.id().clone();
+            self.journal.append(Event::SandboxRemoved { sandbox })?;
         }
-        self.set_status(status.clone())?;
-        Ok(status)
+        Ok(())
     }
 
     pub(crate) fn state(&self) -> &RunState {
@@ -305,9 +325,11 @@ impl Run {
                     !reopened.contains(id)
                         && self.pinned.task().checkboxes.iter().any(|b| b.id == *id)
                 });
+                let limits = self.pinned.contract().limits();
                 self.journal.append(Event::ContractChanged {
                     contract: digest,
                     changes,
+                    limits,
                 })?;
                 self.set_ticks(&ticked)
             }
@@ -338,14 +360,8 @@ impl Run {
         sink: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, RunError> {
         exec.timeout = exec.timeout.min(self.time_left());
-        let sandbox = &*self.sandbox;
-        let mut running = std::pin::pin!(sandbox.exec(exec, sink));
-        loop {
-            tokio::select! {
-                outcome = &mut running => return Ok(outcome?),
-                call = self.control.next() => answer(&mut self.journal, &mut self.control, call)?,
-            }
-        }
+        let running = self.sandbox.exec(exec, sink);
+        Ok(attend(&mut self.journal, &mut self.control, running).await??)
     }
 
     /// Returns how long a command may still take.
@@ -386,16 +402,33 @@ impl Run {
     }
 }
 
-/// Answers a person's call in the journal. A stop and an interrupt end the work at once.
-pub(crate) fn answer(
+/// Waits for work to end while listening to people; dropping it is what a stop does.
+pub(crate) async fn attend<T>(
     journal: &mut Journal,
     control: &mut Control,
-    call: Call,
-) -> Result<(), RunError> {
+    work: impl Future<Output = T>,
+) -> Result<T, RunError> {
+    let mut work = std::pin::pin!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => return Ok(done),
+            call = control.next() => answer(journal, control, call)?,
+            () = tokio::time::sleep(Control::HEARTBEAT) => drop(journal.append(Event::StillActive {})?),
+        }
+    }
+}
+
+/// Answers a person's call in the journal. A stop and an interrupt end the work at once.
+fn answer(journal: &mut Journal, control: &mut Control, call: Call) -> Result<(), RunError> {
     let Call::Letter(letter) = call else {
         return Err(RunError::Interrupted);
     };
     let Letter { id, command } = letter.clone();
+    if journal.state().last_letter.as_ref() == Some(&id) {
+        // A restart came between the answer and the removal.
+        control.answered(&letter);
+        return Ok(());
+    }
     let refused = run::legal(&journal.state().status, command)
         .err()
         .map(str::to_owned);
@@ -413,24 +446,4 @@ pub(crate) fn answer(
         }
     }
     Ok(())
-}
-
-impl View {
-    async fn look(
-        state: &RunState,
-        sandbox: &dyn Sandbox,
-        repo: &HostRepo,
-    ) -> Result<Self, RunError> {
-        let git = crate::git::SandboxGit::new(sandbox);
-        let tree = git.status().await?;
-        let diff_stat = git.diff_stat(&tree).await?;
-        let mut subjects = repo.subjects(&state.plan.base, &state.head).await?;
-        subjects.truncate(10);
-        Ok(Self {
-            tree,
-            diff_stat,
-            subjects,
-            uncommitted: None,
-        })
-    }
 }

@@ -315,6 +315,10 @@ fn contracts_that_were_in_force_are_remembered() {
     let changed = Event::ContractChanged {
         contract: Digest::of(b"new"),
         changes: vec![],
+        limits: Limits {
+            max_iterations: Some(5),
+            ..Limits::default()
+        },
     };
     let state = after([
         changed,

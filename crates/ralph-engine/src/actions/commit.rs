@@ -6,7 +6,7 @@ use ralph_core::path::WorkspacePath;
 use super::perform::Effect;
 use crate::error::RunError;
 use crate::git::{CommitOutcome, SandboxGit};
-use crate::run::Run;
+use crate::run::{Run, attend};
 
 impl Run {
     pub(super) async fn commit(
@@ -25,15 +25,20 @@ impl Run {
             self.trailer(index)
         );
         let message = self.outside.redactor.redact(&message).into_owned();
+        let findings = self.workspace.guard_git(&*self.sandbox).await?;
+        self.tell_tampering(findings)?;
         let own = self.pinned.own_files();
         let git = SandboxGit::new(&*self.sandbox);
-        Ok(match git.commit(&message, paths, own).await {
-            Ok(CommitOutcome::Made(commit)) => Effect::done(format!("commit {commit}")),
-            Ok(CommitOutcome::Nothing) => Effect::done("nothing to commit"),
-            Ok(CommitOutcome::Rejected(why)) => Effect::failed(why),
-            Err(RunError::Git(error)) => Effect::failed(error.to_string()),
-            Err(error) => return Err(error),
-        })
+        let committing = git.commit(&message, paths, own);
+        Ok(
+            match attend(&mut self.journal, &mut self.control, committing).await? {
+                Ok(CommitOutcome::Made(commit)) => Effect::done(format!("commit {commit}")),
+                Ok(CommitOutcome::Nothing) => Effect::done("nothing to commit"),
+                Ok(CommitOutcome::Rejected(why)) => Effect::failed(why),
+                Err(RunError::Git(error)) => Effect::failed(error.to_string()),
+                Err(error) => return Err(error),
+            },
+        )
     }
 
     /// The mark of a commit: no two commits of a run carry the same.

@@ -91,13 +91,15 @@ impl Run {
     }
 
     pub(super) async fn do_file_step(&mut self, step: FileStep) -> Result<Effect, RunError> {
+        if let FileStep::Write { path, .. } | FileStep::Delete { path } = &step
+            && !path.as_str().starts_with(".ralph/")
+        {
+            self.now.checks.clear();
+        }
         let done = match &step {
             FileStep::Not(result) => return Ok(Effect::of(result.clone())),
             FileStep::AlreadyDone => return Ok(Effect::done("was done before the restart")),
             FileStep::Write { path, bytes, .. } => {
-                if !path.as_str().starts_with(".ralph/") {
-                    self.now.checks.clear();
-                }
                 self.sandbox
                     .write(&SandboxPath::in_repo(path), bytes, WriteMode::Replace)
                     .await

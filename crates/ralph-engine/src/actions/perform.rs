@@ -18,6 +18,11 @@ use crate::error::RunError;
 use crate::journal::millis;
 use crate::run::Run;
 
+/// Why actions are skipped when a person wants a fresh iteration.
+const ROTATED: &str = "a person wants a fresh iteration";
+/// Why actions are skipped when there is nothing left to spend.
+const OUT_OF_BUDGET: &str = "a budget is used up";
+
 /// The longest a command may take, whatever the model asks for.
 const MAX_TIMEOUT: Duration = Duration::from_hours(2);
 
@@ -36,14 +41,26 @@ pub(crate) struct Performed {
 }
 
 impl Performed {
-    pub(crate) fn unreadable() -> Self {
+    pub(crate) fn nothing(outcome: IterationOutcome) -> Self {
         Self {
-            outcome: IterationOutcome::Unreadable,
+            outcome,
             reason: String::new(),
             total: 0,
             succeeded: 0,
             repaired: false,
         }
+    }
+}
+
+impl Performed {
+    /// Takes up the reason for which actions were skipped before a restart.
+    fn skipped_before(&mut self, why: &str) -> &'static str {
+        if why == ROTATED {
+            self.outcome = IterationOutcome::Rotated;
+            return ROTATED;
+        }
+        self.outcome = IterationOutcome::OutOfBudget;
+        OUT_OF_BUDGET
     }
 }
 
@@ -96,10 +113,9 @@ impl Run {
     /// Performs the actions up to the first control action or failure; the rest is recorded as skipped.
     pub(crate) async fn perform(&mut self, response: &Response) -> Result<Performed, RunError> {
         let mut performed = Performed {
-            outcome: IterationOutcome::Completed,
             total: response.actions.len(),
             repaired: response.repaired,
-            ..Performed::unreadable()
+            ..Performed::nothing(IterationOutcome::Completed)
         };
         self.forget_unrecorded_lines()?;
         let mut skip: Option<&str> = None;
@@ -134,12 +150,12 @@ impl Run {
         if self.control.wish == Some(Wish::Rotate) {
             self.control.wish = None;
             performed.outcome = IterationOutcome::Rotated;
-            return Ok(Some("a person wants a fresh iteration"));
+            return Ok(Some(ROTATED));
         }
         let limits = self.pinned.contract().limits();
         if budget::exhausted(&limits, &self.spent()).is_some() {
             performed.outcome = IterationOutcome::OutOfBudget;
-            return Ok(Some("a budget is used up"));
+            return Ok(Some(OUT_OF_BUDGET));
         }
         Ok(None)
     }
@@ -152,6 +168,10 @@ impl Run {
         result: &ActionResult,
         performed: &mut Performed,
     ) -> Option<&'static str> {
+        if let ActionResult::Skipped { why } = result {
+            // Skipped before a restart: what follows is skipped for the same reason.
+            return Some(performed.skipped_before(why));
+        }
         let control = match action {
             Action::Rotate { reason } => Some((IterationOutcome::Rotated, reason)),
             Action::Pause { reason } => Some((IterationOutcome::Paused, reason)),
@@ -325,10 +345,7 @@ impl Run {
                 stdout: &output.stdout,
                 stderr: &output.stderr,
             };
-            let mut text = serde_json::to_string(&line).unwrap_or_default();
-            text.push('\n');
-            let text = self.outside.redactor.redact(&text).into_owned();
-            self.append_open("actions.jsonl", text.as_bytes())?;
+            self.append_line("actions.jsonl", &line)?;
         }
         let words = describe(&result);
         self.log_activity(&format!(

@@ -81,6 +81,7 @@ impl Run {
         let head = self.state().head.clone();
         let report = self.clean_room(&head).await?;
         if report.reasons.is_empty() {
+            self.push_again_if_gone().await?;
             let ready = self.pinned.contract().pr.ready_on_success;
             let state = if ready {
                 PullState::Open
@@ -176,6 +177,18 @@ impl Run {
             self.pinned.own_files(),
         ));
         Ok(broken)
+    }
+
+    /// Success is said of a branch that is there: somebody may have removed it meanwhile.
+    async fn push_again_if_gone(&mut self) -> Result<(), RunError> {
+        let (branch, head) = (self.state().plan.branch.clone(), self.state().head.clone());
+        let reference = format!("refs/heads/{branch}");
+        let remote = self.outside.scm.remote().to_owned();
+        if self.repo.remote_ref(&remote, &reference).await?.as_ref() != Some(&head) {
+            self.repo.push(&remote, &head, &reference).await?;
+            self.journal.append(Event::Pushed { branch, head })?;
+        }
+        Ok(())
     }
 
     async fn push(&mut self) -> Result<(), RunError> {

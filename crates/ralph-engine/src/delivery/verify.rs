@@ -13,7 +13,7 @@ use crate::error::RunError;
 use crate::git::SandboxGit;
 use crate::journal::millis;
 use crate::prepare;
-use crate::run::{Run, answer};
+use crate::run::{Run, attend};
 
 /// What the clean room found.
 #[derive(Debug, Clone)]
@@ -70,12 +70,15 @@ impl Run {
                 .iter()
                 .find(|check| check.command == command)
                 .cloned();
-            let check = match known {
-                Some(check) => CheckResult { name, ..check },
-                None => self.check_once(room, name, &command).await?,
+            let check = if let Some(check) = known {
+                CheckResult { name, ..check }
+            } else {
+                // What one check leaves behind must not help the next.
+                git.make_clean().await?;
+                self.check_once(room, name, &command).await?
             };
             if verdict::judge(std::slice::from_ref(&check)) != Verdict::Green {
-                report.red_boxes.insert(check.name.clone());
+                report.red_boxes.extend(self.boxes_of(&check.name));
             }
             report.checks.push(check);
         }
@@ -83,6 +86,17 @@ impl Run {
             report.reasons.extend(reasons);
         }
         Ok(report)
+    }
+
+    /// Returns the boxes that a check speaks for: a global one for all that have none of their own.
+    fn boxes_of(&self, check: &str) -> Vec<String> {
+        let boxes = self.pinned.task().checkboxes.iter();
+        let global = check.starts_with("verify_commands[");
+        let meant = |id: &str, own: &[String]| id == check || (global && own.is_empty());
+        boxes
+            .filter(|b| meant(&b.id, &b.verify))
+            .map(|b| b.id.clone())
+            .collect()
     }
 
     /// Every verify command of every box, the global ones, and the test command, named after their place.
@@ -114,16 +128,8 @@ impl Run {
     ) -> Result<CheckResult, RunError> {
         let mut capture = Capture::new(&self.outside.redactor);
         let timeout = CHECK_TIMEOUT.min(self.time_left());
-        let outcome = {
-            let mut running =
-                std::pin::pin!(room.exec(Exec::shell(command, timeout), &mut capture));
-            loop {
-                tokio::select! {
-                    outcome = &mut running => break outcome?,
-                    call = self.control.next() => answer(&mut self.journal, &mut self.control, call)?,
-                }
-            }
-        };
+        let running = room.exec(Exec::shell(command, timeout), &mut capture);
+        let outcome = attend(&mut self.journal, &mut self.control, running).await??;
         let output = capture.finish();
         self.add_output(
             &format!("{command}   # in the clean room"),

@@ -136,6 +136,14 @@ impl<'a> SandboxGit<'a> {
         self.git(&["reset", "--quiet", "--hard"]).await.map(drop)
     }
 
+    /// Puts every file back that git knows and removes those that it neither knows nor ignores.
+    pub async fn make_clean(&self) -> Result<(), RunError> {
+        self.git(&["reset", "--quiet", "--hard"]).await?;
+        self.git(&["clean", "--quiet", "--force", "-d"])
+            .await
+            .map(drop)
+    }
+
     /// Hides the run's own files from git where the repository tracks them, unless they are committed.
     pub async fn hide_own_files(&self, own: OwnFiles) -> Result<(), RunError> {
         if own == OwnFiles::Committed {
@@ -260,6 +268,14 @@ impl<'a> SandboxGit<'a> {
                 &branch,
             ])
             .await?;
+        if bytes.len() >= ANSWER_LIMIT {
+            let message = format!("the new commits have more than {} MiB", ANSWER_LIMIT >> 20);
+            return Err(GitError::InSandbox {
+                command: "bundle".into(),
+                message,
+            }
+            .into());
+        }
         std::fs::write(file, bytes).map_err(StoreError::when("write", file))?;
         Ok(())
     }

@@ -3,7 +3,7 @@
 use ralph_core::id::CommitId;
 
 /// What `git status` says.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkTree {
     /// The commit that is checked out; none in a repository without commits.
     pub head: Option<CommitId>,

@@ -9,11 +9,13 @@ use ralph_core::path::{SandboxPath, WorkspacePath};
 use ralph_core::ports::{Ended, SandboxError, WriteMode};
 use ralph_core::run::RunStatus;
 use ralph_core::verdict::CheckResult;
+use serde::Serialize;
 
 use crate::actions::Performed;
 use crate::capture::Captured;
 use crate::durable::{self, StoreError};
 use crate::error::RunError;
+use crate::redaction;
 use crate::run::Run;
 use crate::store::RunDir;
 
@@ -35,7 +37,7 @@ pub(crate) struct Now {
 impl Run {
     /// Adds bytes to a file of the open iteration.
     pub(crate) fn append_open(&self, name: &str, bytes: &[u8]) -> Result<(), RunError> {
-        let path = self.dir.open_iteration(self.state().iteration).join(name);
+        let path = self.open_file(name);
         std::fs::OpenOptions::new()
             .append(true)
             .create(true)
@@ -43,6 +45,12 @@ impl Run {
             .and_then(|mut file| file.write_all(bytes))
             .map_err(StoreError::when("append to", &path))?;
         Ok(())
+    }
+
+    /// Adds a value as a line of JSON to a file of the open iteration.
+    pub(crate) fn append_line(&self, name: &str, value: &impl Serialize) -> Result<(), RunError> {
+        let line = redaction::to_line(&self.outside.redactor, value, &self.open_file(name))?;
+        self.append_open(name, line.as_bytes())
     }
 
     /// Adds a command's output to the iteration's `test_output.txt`.
@@ -64,10 +72,7 @@ impl Run {
 
     /// Drops lines of `actions.jsonl` whose action is not in the journal: it is performed again.
     pub(crate) fn forget_unrecorded_lines(&self) -> Result<(), RunError> {
-        let path = self
-            .dir
-            .open_iteration(self.state().iteration)
-            .join("actions.jsonl");
+        let path = self.open_file("actions.jsonl");
         let Ok(text) = std::fs::read_to_string(&path) else {
             return Ok(());
         };
@@ -93,16 +98,12 @@ impl Run {
         let number = self.state().iteration;
         let metrics = self.metrics(&performed);
         let open = self.dir.open_iteration(number);
-        let pretty = |value: serde_json::Result<Vec<u8>>| value.unwrap_or_default();
-        durable::write_unsynced(
-            &open.join("metrics.json"),
-            &pretty(serde_json::to_vec_pretty(&metrics)),
-        )?;
-        let pull = match &self.state().pull {
-            Some(pull) => pretty(serde_json::to_vec_pretty(pull)),
-            None => b"{}".to_vec(),
-        };
-        durable::write_unsynced(&open.join("pr_state.json"), &pull)?;
+        self.write_json("metrics.json", &metrics)?;
+        let none = serde_json::json!({});
+        match &self.state().pull {
+            Some(pull) => self.write_json("pr_state.json", pull)?,
+            None => self.write_json("pr_state.json", &none)?,
+        }
         self.log_activity(&format!("iteration {number} ends: {summary}"))?;
         let files = self.sync_artifacts(number).await?;
         self.files.sync()?;
@@ -118,6 +119,13 @@ impl Run {
             then,
         })?;
         self.now = Now::default();
+        Ok(())
+    }
+
+    fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), RunError> {
+        let path = self.open_file(name);
+        let text = redaction::to_pretty(&self.outside.redactor, value, &path)?;
+        durable::write_unsynced(&path, &text)?;
         Ok(())
     }
 

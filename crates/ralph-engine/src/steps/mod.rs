@@ -1,9 +1,14 @@
-//! The steps of an iteration around its actions: `ask` the model, `settle` what really happened,
-//! `close` with files on disk.
+//! The steps of an iteration around its actions: `begin` it, `ask` the model by a `call` with a
+//! `snapshot` of the files, `settle` what really happened, `close` with files on disk.
 
 mod ask;
+mod begin;
+mod call;
 mod close;
+mod responses;
 mod settle;
+mod snapshot;
 
-pub use ask::{Attempt, Responses};
+pub(crate) use ask::Asked;
 pub(crate) use close::Now;
+pub use responses::{Attempt, Responses};

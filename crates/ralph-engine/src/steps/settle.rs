@@ -54,6 +54,18 @@ impl Run {
         Ok(())
     }
 
+    /// Looks at the workspace before the first iteration of this process.
+    pub(crate) async fn first_look(&mut self) -> Result<(), RunError> {
+        let tree = self.look().await?;
+        let state = self.state();
+        let mut subjects = self.repo.subjects(&state.plan.base, &state.head).await?;
+        subjects.truncate(10);
+        self.view.diff_stat = SandboxGit::new(&*self.sandbox).diff_stat(&tree).await?;
+        self.view.subjects = subjects;
+        self.view.tree = tree;
+        Ok(())
+    }
+
     pub(crate) fn tell_tampering(&mut self, findings: Vec<Finding>) -> Result<(), RunError> {
         for Finding { path, finding } in findings {
             self.log_error(&format!("tamper: `{path}`: {finding}"))?;
@@ -129,6 +141,8 @@ impl Run {
         let why = match taken {
             Ok(Err(why)) => why,
             Ok(Ok(())) => {
+                // The host's own word, not the sandbox's.
+                let head = self.repo.head(&branch).await?;
                 let subjects = self.repo.subjects(&known, &head).await?;
                 let commits = subjects.len() as u64;
                 self.journal

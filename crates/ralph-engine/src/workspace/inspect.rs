@@ -70,6 +70,10 @@ impl Workspace {
         let guard = GitGuard::remember(sandbox, files.dir()).await?;
         let mut workspace = Self::new(task, guard);
         workspace.restore(sandbox, files).await?;
+        // A sandbox that replaces a lost one gets the earlier iterations too.
+        workspace
+            .compare_old_iterations(sandbox, files.dir())
+            .await?;
         Ok(workspace)
     }
 
@@ -179,6 +183,11 @@ impl Workspace {
             })
             .collect();
         Ok(())
+    }
+
+    /// Puts back what could make git lie or run something.
+    pub async fn guard_git(&self, sandbox: &dyn Sandbox) -> Result<Vec<Finding>, RunError> {
+        self.guard.inspect(sandbox).await
     }
 
     /// Looks at everything the agent could have touched; takes over what it may write, puts the rest back.

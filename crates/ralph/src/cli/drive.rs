@@ -48,16 +48,19 @@ pub(super) async fn drive(
 
 /// The first signal ends the run cleanly, the second ends the program.
 async fn listen(interrupt: watch::Sender<bool>) {
-    let (Ok(mut terminal), Ok(mut terminate)) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-    ) else {
+    let kinds = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ];
+    let [Ok(mut terminal), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
         return;
     };
     let mut once = async || {
         tokio::select! {
             _ = terminal.recv() => {}
             _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
         }
     };
     once().await;

@@ -369,7 +369,11 @@ async fn free_branch(
     let mut taken: Vec<String> = git
         .run_in(
             &source.path,
-            &["for-each-ref", "--format=%(refname:short)", "refs/heads/"],
+            &[
+                "for-each-ref",
+                "--format=%(refname:lstrip=2)",
+                "refs/heads/",
+            ],
         )
         .await
         .map(|text| text.lines().map(str::to_owned).collect())

@@ -57,7 +57,7 @@ fn block(
         lines.push(field("pr", &life::pull(pull)));
     }
     lines.push(field("files", &dir.root().display().to_string()));
-    let bars = budgets::lines(state.planned_limits(), &state.spent(), style);
+    let bars = budgets::lines(&state.limits, &state.spent(), style);
     if !bars.is_empty() {
         lines.push(Line::new());
         lines.extend(bars);

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use ralph_core::event::Record;
+use ralph_core::event::{Event, Record};
 use ralph_core::state::RunState;
 
 use super::line::Colour;
@@ -48,6 +48,9 @@ impl View {
 
     /// Shows one record; `state` is where the run stands with it.
     pub fn show(&mut self, record: &Record, state: &RunState) {
+        if self.mode != Mode::Json && record.event == (Event::StillActive {}) {
+            return;
+        }
         match self.mode {
             Mode::Rich(width, _) => {
                 let columns = width.columns();

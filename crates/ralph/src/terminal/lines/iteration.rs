@@ -58,11 +58,7 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
             ..
         } => {
             let mut lines = vec![finished(*iteration, outcome, metrics)];
-            lines.extend(budgets::lines(
-                state.planned_limits(),
-                &state.spent(),
-                style,
-            ));
+            lines.extend(budgets::lines(&state.limits, &state.spent(), style));
             lines
         }
         _ => conversation(event, style),
@@ -89,6 +85,10 @@ fn conversation(event: &Event, style: Style) -> Vec<Line> {
                 format!("; asked again in {}", format::milliseconds(wait))
             });
             vec![marked(BAD, Tone::Bad).folded(Tone::Plain, &format!("{error}{next}"))]
+        }
+        Event::ModelAbandoned { cost_usd, .. } => {
+            let text = format!("an answer was lost in a restart; {cost_usd} are charged for it");
+            vec![marked(BAD, Tone::Warn).plain(&text)]
         }
         Event::ReplyRejected { errors, .. } => {
             let mut lines = vec![marked(BAD, Tone::Bad).plain("the reply cannot be used")];
@@ -246,5 +246,6 @@ fn told(outcome: &IterationOutcome) -> String {
         IterationOutcome::StopRequested => "ended with the claim to be done".into(),
         IterationOutcome::GaveUp => "ended because the model gave up".into(),
         IterationOutcome::OutOfBudget => "ended at a used-up budget".into(),
+        IterationOutcome::SandboxLost => "ended because its sandbox was lost".into(),
     }
 }

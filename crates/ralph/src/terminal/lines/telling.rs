@@ -37,6 +37,7 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::ModelAsked { .. }
         | Event::ModelReplied { .. }
         | Event::ModelFailed { .. }
+        | Event::ModelAbandoned { .. }
         | Event::ReplyRejected { .. }
         | Event::ReplyAccepted { .. }
         | Event::ActionStarted { .. }
@@ -55,6 +56,8 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::VerifyStarted { .. }
         | Event::VerifyFinished { .. }
         | Event::SuccessRefused { .. } => delivery::lines(&record.event, style),
+        // Nothing has changed; whoever shows it goes on waiting for the same.
+        Event::StillActive {} => Vec::new(),
     }
 }
 
@@ -93,6 +96,7 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
         | Event::SandboxRemoved { .. }
         | Event::WorkspaceReady { .. }
         | Event::ModelReplied { .. }
+        | Event::ModelAbandoned { .. }
         | Event::ReplyRejected { .. }
         | Event::ReplyAccepted { .. }
         | Event::BoxesTicked { .. }
@@ -106,6 +110,7 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
         | Event::VerifyFinished { .. }
         | Event::SuccessRefused { .. }
         | Event::IterationFinished { .. }
+        | Event::StillActive {}
         | Event::Notice { .. } => "working".to_owned(),
     })
 }

@@ -333,6 +333,7 @@ pub(super) fn steering() -> Vec<Event> {
         Event::ContractChanged {
             contract: Digest::of(b"new"),
             changes: vec!["max_iterations: 10 → 20".into(), "a box was added".into()],
+            limits: Limits::default(),
         },
         Event::ContractRejected {
             why: "`max_iterations` is missing".into(),

@@ -1,0 +1,85 @@
+//! JSON without secrets: values are cut out, never keys or numbers, so that what is written can be
+//! read again.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::Path;
+
+use ralph_core::secret::Redactor;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::durable::StoreError;
+
+/// Returns a value as one line of JSON for the file `path`, without secrets.
+pub(crate) fn to_line(
+    redactor: &Redactor,
+    value: &impl Serialize,
+    path: &Path,
+) -> Result<String, StoreError> {
+    let line = || {
+        let line = serde_json::to_string(value)?;
+        // Nearly every line is clean, and searching it whole is quick.
+        if let Cow::Borrowed(_) = redactor.redact(&line) {
+            return Ok(line);
+        }
+        serde_json::to_string(&clean(redactor, serde_json::to_value(value)?))
+    };
+    let line: serde_json::Result<String> = line();
+    let line = line
+        .map_err(io::Error::from)
+        .map_err(StoreError::when("write", path))?;
+    Ok(line + "\n")
+}
+
+/// Returns a value as JSON for people and for the file `path`, without secrets.
+pub(crate) fn to_pretty(
+    redactor: &Redactor,
+    value: &impl Serialize,
+    path: &Path,
+) -> Result<Vec<u8>, StoreError> {
+    let text = serde_json::to_value(value)
+        .and_then(|value| serde_json::to_vec_pretty(&clean(redactor, value)));
+    text.map_err(io::Error::from)
+        .map_err(StoreError::when("write", path))
+}
+
+fn clean(redactor: &Redactor, value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(redactor.redact(&text).into_owned()),
+        Value::Array(items) => items
+            .into_iter()
+            .map(|item| clean(redactor, item))
+            .collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, item)| (name, clean(redactor, item)))
+            .collect(),
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_)) => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ralph_core::secret::Secret;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_values_are_cut_out() {
+        let secrets = ["10000000", "iteration"]
+            .map(|value| (value.to_owned(), Secret::new(value.to_owned())));
+        let redactor = Redactor::new(secrets.into());
+        let value =
+            json!({"iteration": 10_000_000, "text": ["in iteration 10000000"], "none": null});
+        let path = Path::new("x");
+        let line = to_line(&redactor, &value, path).unwrap();
+        assert_eq!(
+            line,
+            r#"{"iteration":10000000,"text":["in [REDACTED:iteration] [REDACTED:10000000]"],"none":null}"#.to_owned() + "\n"
+        );
+        let clean = json!({"a": 1});
+        assert_eq!(to_line(&redactor, &clean, path).unwrap(), "{\"a\":1}\n");
+    }
+}

@@ -1,0 +1,88 @@
+//! The beginning of an iteration, and the warnings about budgets that come with spending.
+
+use std::path::PathBuf;
+
+use ralph_core::event::Event;
+use ralph_core::ports::Usage;
+use ralph_core::{budget, price};
+
+use crate::durable;
+use crate::error::RunError;
+use crate::run::Run;
+
+/// How many bytes of a prompt make a token, where nobody has counted.
+const BYTES_PER_TOKEN: usize = 4;
+
+impl Run {
+    /// Begins an iteration, or goes on with the one that a restart left open.
+    pub(crate) fn begin_iteration(&mut self) -> Result<(), RunError> {
+        if self.state().open.is_some() {
+            return self.go_on();
+        }
+        let iteration = self.state().iteration + 1;
+        durable::make_dir(&self.dir.open_iteration(iteration))?;
+        let head = self.state().head.clone();
+        self.journal
+            .append(Event::IterationStarted { iteration, head })?;
+        self.warn_about_budgets()?;
+        self.log_activity(&format!("iteration {iteration} starts"))
+    }
+
+    fn go_on(&mut self) -> Result<(), RunError> {
+        let iteration = self.state().iteration;
+        let (finished, open) = (
+            self.dir.iteration(iteration),
+            self.dir.open_iteration(iteration),
+        );
+        if finished.exists() {
+            // The last process died between the rename and the record.
+            durable::rename(&finished, &open)?;
+        }
+        durable::make_dir(&open)?;
+        self.log_activity(&format!(
+            "iteration {iteration} goes on after an interruption"
+        ))?;
+        self.charge_abandoned_call()
+    }
+
+    /// A provider bills a call whose answer nobody heard, too.
+    fn charge_abandoned_call(&mut self) -> Result<(), RunError> {
+        let Some(open) = self.state().open.as_ref().filter(|open| open.waiting) else {
+            return Ok(());
+        };
+        let usage = Usage {
+            input_tokens: (open.prompt_bytes / BYTES_PER_TOKEN) as u64,
+            ..Usage::default()
+        };
+        let event = Event::ModelAbandoned {
+            iteration: open.number,
+            attempt: open.attempts,
+            usage,
+            cost_usd: price::cost(&self.outside.price, &usage),
+        };
+        self.journal.append(event)?;
+        self.warn_about_budgets()
+    }
+
+    /// Warns about each mark that spending has passed since the last time this was asked.
+    pub(crate) fn warn_about_budgets(&mut self) -> Result<(), RunError> {
+        let limits = self.pinned.contract().limits();
+        let now = self.spent();
+        let due = budget::warnings(&limits, &self.warned, &now);
+        self.warned = now;
+        for (budget, percent) in due {
+            self.log_activity(&format!(
+                "{percent} % of the budget `{}` are used",
+                budget.key()
+            ))?;
+            self.journal
+                .append(Event::BudgetWarning { budget, percent })?;
+        }
+        Ok(())
+    }
+
+    /// Returns a file of the open iteration.
+    pub(super) fn open_file(&self, name: &str) -> PathBuf {
+        self.dir.open_iteration(self.state().iteration).join(name)
+    }
+}

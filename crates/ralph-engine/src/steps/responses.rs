@@ -1,0 +1,61 @@
+//! `response.json`: every reply of an iteration, as it was performed.
+
+use ralph_core::id::Digest;
+use ralph_core::ports::{Finish, Usage};
+use serde::{Deserialize, Serialize};
+
+use crate::durable;
+use crate::error::RunError;
+use crate::redaction;
+use crate::run::Run;
+
+/// The replies of an iteration, in order.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Responses {
+    /// The replies.
+    pub attempts: Vec<Attempt>,
+}
+
+/// One reply.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Attempt {
+    /// Its number in the iteration.
+    pub attempt: u32,
+    /// The model that answered.
+    pub model: String,
+    /// The answer without secrets; this text is what is read and performed.
+    pub reply: String,
+    /// Why the model stopped writing.
+    pub finish: Finish,
+    /// Tokens.
+    pub usage: Usage,
+    /// What was wrong with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Run {
+    pub(super) fn write_responses(&self, responses: &Responses) -> Result<(), RunError> {
+        let path = self.open_file("response.json");
+        let text = redaction::to_pretty(&self.outside.redactor, responses, &path)?;
+        Ok(durable::write(&path, &text)?)
+    }
+
+    /// Reads the replies of the open iteration. Only those that the journal knows count: one that was
+    /// not charged is asked for again.
+    pub(super) fn read_responses(&self) -> Responses {
+        let text = std::fs::read(self.open_file("response.json")).unwrap_or_default();
+        let mut responses: Responses = serde_json::from_slice(&text).unwrap_or_default();
+        let known = self.state().open.as_ref().map_or(0, |open| open.replies);
+        responses.attempts.truncate(known);
+        responses
+    }
+
+    /// Returns the reply that was there before a restart and that nothing was found wrong with yet.
+    pub(super) fn reply_on_disk(&self, responses: &Responses) -> Option<Attempt> {
+        let expected = self.state().open.as_ref()?.response.clone()?;
+        let last = responses.attempts.last()?;
+        let same = Digest::of(last.reply.as_bytes()) == expected;
+        (same && last.error.is_none()).then(|| last.clone())
+    }
+}

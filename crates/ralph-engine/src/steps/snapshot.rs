@@ -1,0 +1,84 @@
+//! What a prompt is made of: the host's copies of the files, and the last look at the workspace.
+
+use ralph_core::action;
+use ralph_core::ports::{Ended, ModelRequest};
+use ralph_core::prompt::{self, GitSummary, LastOutput, LastTests, Snapshot};
+
+use crate::durable;
+use crate::error::RunError;
+use crate::run::Run;
+
+impl Run {
+    /// Builds the prompt of the open iteration.
+    pub(super) fn request(&self) -> Result<ModelRequest, RunError> {
+        let request = prompt::build(&self.snapshot()?);
+        let redactor = &self.outside.redactor;
+        Ok(ModelRequest {
+            system: request.system,
+            user: redactor.redact(&request.user).into_owned(),
+        })
+    }
+
+    fn snapshot(&self) -> Result<Snapshot, RunError> {
+        let state = self.state();
+        let tree = &self.view.tree;
+        let iteration = state.iteration;
+        let last = iteration.saturating_sub(1);
+        Ok(Snapshot {
+            task: self.pinned.task().with_ticks(&state.ticked),
+            guardrails: self.files.text("guardrails.md")?,
+            progress: self.files.text("progress.md")?,
+            notes: Some(self.files.text("notes.md")?),
+            errors_tail: self.files.errors_tail()?,
+            git: GitSummary {
+                branch: state.plan.branch.clone(),
+                head: state.head.short().to_owned(),
+                status: tree
+                    .entries
+                    .iter()
+                    .take(100)
+                    .map(|(code, path)| format!("{code} {path}"))
+                    .collect(),
+                status_total: tree.entries.len(),
+                diff_stat: self.view.diff_stat.clone(),
+                last_commits: self.view.subjects.clone(),
+                diff_file: if last > 0 {
+                    format!(".ralph/iterations/{last}/git_diff.patch")
+                } else {
+                    String::new()
+                },
+            },
+            last_output: self.last_output(last)?,
+            refusals: state.refusals.clone(),
+            limits: self.pinned.contract().limits(),
+            spent: self.spent(),
+            iteration,
+            loop_scores: state.loop_scores.clone(),
+            schema: action::SCHEMA_TEXT.to_owned(),
+        })
+    }
+
+    fn last_output(&self, last: u32) -> Result<Option<LastOutput>, RunError> {
+        let path = self.dir.iteration(last).join("test_output.txt");
+        let output_tail = durable::tail(&path, 64 << 10)?;
+        if output_tail.is_empty() {
+            return Ok(None);
+        }
+        let code = self
+            .state()
+            .last_metrics
+            .as_ref()
+            .and_then(|metrics| metrics.test_exit_code);
+        let command = self.pinned.contract().test_command.clone();
+        let tests = command.zip(code).map(|(command, code)| LastTests {
+            command,
+            ended: Ended::Exited(code),
+        });
+        let file = format!(".ralph/iterations/{last}/test_output.txt");
+        Ok(Some(LastOutput {
+            tests,
+            output_tail,
+            file,
+        }))
+    }
+}
