@@ -344,9 +344,12 @@ pub enum Event {
         summary: String,
         #[serde(flatten)]
         outcome: IterationOutcome,
-        metrics: Metrics,
+        metrics: Box<Metrics>,
         files: BTreeMap<String, Digest>,
         logs: BTreeMap<String, LogMark>,
+        /// Where the run goes from here, if not to the next iteration.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        then: Option<RunStatus>,
     },
     /// Something a person should know.
     Notice { message: String },

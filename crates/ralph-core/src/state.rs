@@ -57,7 +57,7 @@ pub struct RunState {
     /// The last commit that a clean room judged, and how.
     pub verified: Option<(CommitId, bool)>,
     /// The figures of the last finished iteration.
-    pub last_metrics: Option<Metrics>,
+    pub last_metrics: Option<Box<Metrics>>,
     /// Scores of the last iterations, oldest first, at most five.
     pub loop_scores: Vec<f64>,
     /// Why the last wish to end with success was refused; empty once an iteration has seen it.
@@ -66,6 +66,8 @@ pub struct RunState {
     pub refused_in: u32,
     /// Places in a script that have been used.
     pub script: Vec<String>,
+    /// Where the last iteration sent the run, until it is there.
+    pub then: Option<RunStatus>,
     /// The iteration that was started and not finished.
     pub open: Option<OpenIteration>,
 }
@@ -137,6 +139,7 @@ impl RunState {
             refusals: Vec::new(),
             refused_in: 0,
             script: Vec::new(),
+            then: None,
             open: None,
             plan: (**plan).clone(),
         })
@@ -187,7 +190,12 @@ impl RunState {
                 self.epoch = *epoch;
                 self.pid = Some(*pid);
             }
-            Event::StatusChanged { status } => self.status = status.clone(),
+            Event::StatusChanged { status } => {
+                self.status = status.clone();
+                if self.then.as_ref() == Some(status) {
+                    self.then = None;
+                }
+            }
             Event::ContractChanged { contract, .. } => {
                 self.contract = contract.clone();
                 self.contracts.push(contract.clone());
@@ -263,8 +271,9 @@ impl RunState {
                 self.cost += *cost_usd;
                 self.script.extend(source.clone());
             }
-            Event::IterationFinished { metrics, .. } => {
+            Event::IterationFinished { metrics, then, .. } => {
                 self.open = None;
+                self.then.clone_from(then);
                 if self.refused_in < metrics.iteration {
                     self.refusals.clear();
                 }
@@ -360,3 +369,6 @@ impl OpenIteration {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

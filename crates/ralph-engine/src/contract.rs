@@ -4,7 +4,7 @@
 //! copy. What the model does to its copy in the sandbox never comes here.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ralph_core::id::Digest;
 use ralph_core::lint;
@@ -12,6 +12,7 @@ use ralph_core::task::{Contract, TaskFile};
 
 use crate::durable::{self, StoreError};
 use crate::error::RunError;
+use crate::git::OwnFiles;
 use crate::store::RunDir;
 
 /// The largest file that is looked at.
@@ -23,8 +24,10 @@ pub struct Pinned {
     source: PathBuf,
     task: TaskFile,
     digest: Digest,
+    /// The bytes of the source that were looked at last.
     source_seen: Option<Digest>,
-    host_seen: Option<Digest>,
+    /// The bytes of the run's copy that were looked at or written last.
+    copy_seen: Option<Digest>,
 }
 
 /// What became of a person's change.
@@ -43,57 +46,39 @@ pub enum Taken {
     Rejected(String),
 }
 
-/// Returns the digest that a contract goes by: of its text with all boxes open.
+/// Returns the digest that a contract goes by: of its text with all boxes open, however its lines end.
 pub fn digest(task: &TaskFile) -> Digest {
-    Digest::of(task.with_ticks(&BTreeSet::new()).as_bytes())
+    let text = task.with_ticks(&BTreeSet::new()).replace("\r\n", "\n");
+    Digest::of(text.trim_start_matches('\u{feff}').as_bytes())
+}
+
+/// Pins a new run's contract: once for the run, once for people to change.
+pub fn pin(dir: &RunDir, task: &TaskFile) -> Result<(), StoreError> {
+    let text = task.with_ticks(&BTreeSet::new());
+    durable::write(&dir.pinned_contract(), text.as_bytes())?;
+    durable::write(&dir.contract(), text.as_bytes())
 }
 
 impl Pinned {
-    /// Pins a new run's contract.
-    pub fn pin(dir: &RunDir, source: PathBuf, task: TaskFile) -> Result<Self, StoreError> {
-        let text = task.with_ticks(&BTreeSet::new());
-        durable::write(&dir.contract(), text.as_bytes())?;
-        let digest = digest(&task);
-        let seen = Some(Digest::of(text.as_bytes()));
-        Ok(Self {
-            dir: dir.clone(),
-            source,
-            task,
-            digest: digest.clone(),
-            source_seen: Some(digest),
-            host_seen: seen,
-        })
-    }
-
-    /// Reads the contract of an existing run. `known` are the contracts that were in force before.
-    pub fn open(
-        dir: &RunDir,
-        source: PathBuf,
-        in_force: &Digest,
-        known: &[Digest],
-    ) -> Result<Self, RunError> {
-        let path = dir.contract();
+    /// Reads the contract of a run. `known` are the contracts that were in force at some time.
+    pub fn open(dir: &RunDir, source: PathBuf, known: &[Digest]) -> Result<Self, RunError> {
+        let path = dir.pinned_contract();
         let bytes = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
         let task = TaskFile::parse(&bytes).map_err(|findings| {
-            RunError::Contract(
-                findings
-                    .first()
-                    .map(ToString::to_string)
-                    .unwrap_or_default(),
-            )
+            let first = findings.first().map(ToString::to_string);
+            RunError::Contract(first.unwrap_or_default())
         })?;
         // A source that was in force once is the one the run started from; only a new one is a change.
-        let source_now = read(&source).map(|(_, digest)| digest);
-        let source_seen = source_now.filter(|digest| known.contains(digest));
-        let untouched = digest(&task) == *in_force;
-        let host_seen = untouched.then(|| Digest::of(&bytes));
+        let source_seen = read(&source).filter(|bytes| {
+            TaskFile::parse(bytes).is_ok_and(|task| known.contains(&digest(&task)))
+        });
         Ok(Self {
             dir: dir.clone(),
+            digest: digest(&task),
+            source_seen: source_seen.map(|bytes| Digest::of(&bytes)),
+            copy_seen: Some(Digest::of(&bytes)),
             source,
-            digest: in_force.clone(),
             task,
-            source_seen,
-            host_seen,
         })
     }
 
@@ -107,36 +92,55 @@ impl Pinned {
         &self.task.contract
     }
 
+    /// Returns whether the run's own files are part of its commits.
+    pub fn own_files(&self) -> OwnFiles {
+        if self.contract().commit_state {
+            OwnFiles::Committed
+        } else {
+            OwnFiles::LeftOut
+        }
+    }
+
     /// Returns its digest.
     pub fn digest(&self) -> &Digest {
         &self.digest
     }
 
-    /// Writes the ticks into the run's copy and returns the text that the sandbox should show.
+    /// Writes the ticks into the run's copies and returns the text that the sandbox should show.
     pub fn write_ticks(&mut self, ticked: &BTreeSet<String>) -> Result<String, StoreError> {
         let text = self.task.with_ticks(ticked);
         let digest = Digest::of(text.as_bytes());
-        if self.host_seen.as_ref() != Some(&digest) {
+        if self.copy_seen.as_ref() != Some(&digest) {
+            durable::write(&self.dir.pinned_contract(), text.as_bytes())?;
             durable::write(&self.dir.contract(), text.as_bytes())?;
-            self.host_seen = Some(digest);
+            self.copy_seen = Some(digest);
         }
         Ok(text)
     }
 
     /// Looks whether a person changed the contract, and takes a usable change up.
     pub fn take_up(&mut self) -> Option<Taken> {
-        let host = std::fs::read(self.dir.contract()).ok()?;
-        let host_now = Digest::of(&host);
-        if self.host_seen.as_ref() != Some(&host_now) {
-            self.host_seen = Some(host_now);
-            return self.consider(&host);
+        let copy = read(&self.dir.contract())?;
+        let now = Some(Digest::of(&copy));
+        if self.copy_seen != now {
+            self.copy_seen = now;
+            let taken = self.consider(&copy);
+            if matches!(taken, Some(Taken::Rejected(_))) {
+                // The next tick writes the copy anew; what the person wrote is kept aside.
+                let kept = self.dir.recovered().join("ralph_task.rejected.md");
+                durable::make_dir(&self.dir.recovered())
+                    .and_then(|()| durable::write(&kept, &copy))
+                    .ok();
+            }
+            return taken;
         }
-        let (bytes, source_now) = read(&self.source)?;
-        if self.source_seen.as_ref() == Some(&source_now) {
+        let source = read(&self.source)?;
+        let now = Some(Digest::of(&source));
+        if self.source_seen == now {
             return None;
         }
-        self.source_seen = Some(source_now);
-        self.consider(&bytes)
+        self.source_seen = now;
+        self.consider(&source)
     }
 
     fn consider(&mut self, bytes: &[u8]) -> Option<Taken> {
@@ -173,14 +177,12 @@ impl Pinned {
     }
 }
 
-fn read(path: &std::path::Path) -> Option<(Vec<u8>, Digest)> {
+/// Returns a file's bytes, if there is one of a size that a task can have.
+fn read(path: &Path) -> Option<Vec<u8>> {
     let size = std::fs::metadata(path).ok()?.len();
-    let bytes = (size <= MAX_BYTES)
+    (size <= MAX_BYTES)
         .then(|| std::fs::read(path).ok())
-        .flatten()?;
-    // The digest of an unusable file is that of its bytes: it is looked at once, not every time.
-    let digest = TaskFile::parse(&bytes).map_or_else(|_| Digest::of(&bytes), |task| digest(&task));
-    Some((bytes, digest))
+        .flatten()
 }
 
 /// Returns the first key that differs though it decides where the work happens.

@@ -8,17 +8,9 @@ use crate::actions::Performed;
 use crate::error::RunError;
 use crate::run::Run;
 
-/// What follows an iteration.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Next {
-    /// Another one.
-    Iterate,
-    /// The run stands somewhere else now.
-    End(RunStatus),
-}
-
-/// Runs one iteration, or the rest of one that was interrupted.
-pub async fn iterate(run: &mut Run) -> Result<Next, RunError> {
+/// Runs one iteration, or the rest of one that was interrupted. Where it sends the run is in the
+/// journal's state afterwards.
+pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
     run.begin_iteration()?;
 
     // One fresh model session: the prompt is made of files and git, the reply of actions.
@@ -36,18 +28,21 @@ pub async fn iterate(run: &mut Run) -> Result<Next, RunError> {
     run.test().await?;
 
     // Deliver what is due, and believe in success only after the clean room.
-    let finished = run.deliver(&performed.outcome).await?;
+    let succeeded = run.deliver(&performed.outcome).await?;
 
-    let next = match (&performed.outcome, finished) {
-        (_, true) => Next::End(RunStatus::Succeeded),
-        (IterationOutcome::Paused, false) => Next::End(RunStatus::Paused(PauseReason::Model {
-            question: performed.reason.clone(),
-        })),
-        (IterationOutcome::GaveUp, false) => Next::End(RunStatus::Failed(FailReason::Model {
-            reason: performed.reason.clone(),
-        })),
-        _ => Next::Iterate,
+    let reason = performed.reason.clone();
+    let then = match &performed.outcome {
+        _ if succeeded => Some(RunStatus::Succeeded),
+        IterationOutcome::Paused => {
+            Some(RunStatus::Paused(PauseReason::Model { question: reason }))
+        }
+        IterationOutcome::GaveUp => Some(RunStatus::Failed(FailReason::Model { reason })),
+        IterationOutcome::Completed
+        | IterationOutcome::ActionFailed { .. }
+        | IterationOutcome::Unreadable
+        | IterationOutcome::Rotated
+        | IterationOutcome::StopRequested
+        | IterationOutcome::OutOfBudget => None,
     };
-    run.close_iteration(summary, performed).await?;
-    Ok(next)
+    run.close_iteration(summary, performed, then).await
 }

@@ -368,3 +368,6 @@ pub fn plan_of(path: &Path) -> Option<RunPlan> {
     };
     Some(*plan)
 }
+
+#[cfg(test)]
+mod tests;

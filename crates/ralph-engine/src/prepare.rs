@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use ralph_core::event::{Event, Purpose};
 use ralph_core::ports::{Labels, Sandbox, SandboxSpec};
 
+use crate::contract::Pinned;
 use crate::error::RunError;
 use crate::git::{HostRepo, Origin, SandboxGit};
 use crate::journal::Journal;
@@ -47,8 +48,9 @@ pub(crate) async fn workspace(
     dir: &RunDir,
     repo: &HostRepo,
     files: &Files,
-    task: String,
+    pinned: &mut Pinned,
 ) -> Result<Ready, RunError> {
+    let task = pinned.write_ticks(&journal.state().ticked)?;
     remove_leftovers(journal, outside).await?;
     if let Some(sandbox) = existing(journal, outside).await? {
         if journal.state().workspace_ready {
@@ -70,7 +72,7 @@ pub(crate) async fn workspace(
     install(&*sandbox, dir, repo, &branch).await?;
     let git = SandboxGit::new(&*sandbox);
     git.check_out().await?;
-    git.hide_own_files().await?;
+    git.hide_own_files(pinned.own_files()).await?;
     let workspace = Workspace::install(&*sandbox, files, task).await?;
     let head = repo.head(&branch).await?;
     journal.append(Event::WorkspaceReady { branch, head })?;

@@ -21,7 +21,7 @@ use crate::contract::{Pinned, Taken};
 use crate::control::{Call, Control, Wish};
 use crate::error::RunError;
 use crate::git::{HostGit, HostRepo, WorkTree};
-use crate::iteration::{self, Next};
+use crate::iteration;
 use crate::journal::Journal;
 use crate::mailbox::{Letter, Mailbox};
 use crate::prepare;
@@ -162,9 +162,14 @@ impl Run {
         let files = Files::open(&dir, outside.redactor.clone())?;
         let state = journal.state();
         let source = PathBuf::from(&state.plan.task_file);
-        let mut pinned = Pinned::open(&dir, source, &state.contract, &state.contracts)?;
-        let task = pinned.write_ticks(&state.ticked.clone())?;
-        let ready = prepare::workspace(journal, &outside, &dir, &repo, &files, task).await?;
+        let mut pinned = Pinned::open(&dir, source, &state.contracts)?;
+        if *pinned.digest() != state.contract {
+            journal.append(Event::ContractChanged {
+                contract: pinned.digest().clone(),
+                changes: vec!["taken up before a restart".into()],
+            })?;
+        }
+        let ready = prepare::workspace(journal, &outside, &dir, &repo, &files, &mut pinned).await?;
         for finding in &ready.findings {
             journal.append(Event::Tamper {
                 iteration: journal.state().iteration,
@@ -205,14 +210,14 @@ impl Run {
             self.boundary().await?;
             // Rotating between iterations is what happens anyway.
             self.control.wish = None;
+            if let Some(status) = self.state().then.clone() {
+                return self.end(status).await;
+            }
             self.take_up_contract()?;
             if let Some(status) = self.out_of_budget() {
                 return self.end(status).await;
             }
-            match iteration::iterate(self).await? {
-                Next::Iterate => {}
-                Next::End(status) => return self.end(status).await,
-            }
+            iteration::iterate(self).await?;
         }
     }
 
@@ -234,6 +239,7 @@ impl Run {
         );
         self.log_activity(&line)?;
         self.files.sync()?;
+        self.deliver_rest().await?;
         let findings = self
             .workspace
             .compare_old_iterations(&*self.sandbox, &self.dir)
@@ -305,6 +311,8 @@ impl Run {
                     !reopened.contains(id)
                         && self.pinned.task().checkboxes.iter().any(|b| b.id == *id)
                 });
+                // On disk first: a restart compares it with the journal and tells what is missing.
+                self.pinned.write_ticks(&ticked)?;
                 self.journal.append(Event::ContractChanged {
                     contract: digest,
                     changes,

@@ -162,7 +162,12 @@ impl RunDir {
         self.root.join("journal.jsonl")
     }
 
-    /// Returns the contract in force: the task file as the run holds it.
+    /// Returns the contract in force, with the ticks. Only the runner writes it.
+    pub fn pinned_contract(&self) -> PathBuf {
+        self.file("ralph_task.md")
+    }
+
+    /// Returns the copy of the contract that a person may edit.
     pub fn contract(&self) -> PathBuf {
         self.root.join("ralph_task.md")
     }

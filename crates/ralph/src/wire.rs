@@ -1,5 +1,6 @@
 //! The wiring: the only place that names concrete providers.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ pub(crate) struct Wiring {
     pub state: StateDir,
     /// The `PATH` that programs are found on.
     pub search_path: String,
+    /// Variables that say where toolchains live.
+    pub toolchains: BTreeMap<String, String>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// What must never be written down.
@@ -45,10 +48,10 @@ impl Wiring {
     /// Returns a sandbox provider by name.
     pub(crate) fn sandboxes(&self, name: &str) -> Result<Arc<dyn SandboxProvider>, CliError> {
         match name {
-            "local" => Ok(Arc::new(LocalProvider::new(
-                self.state.sandboxes(),
-                &self.search_path,
-            ))),
+            "local" => {
+                let provider = LocalProvider::new(self.state.sandboxes(), &self.search_path);
+                Ok(Arc::new(provider.with_toolchains(self.toolchains.clone())))
+            }
             other => Err(CliError::usage(
                 format!("sandbox `{other}` is not available"),
                 format!("this version has {}", SANDBOXES.join(", ")),
@@ -121,16 +124,16 @@ impl Wiring {
         Ok(Outside {
             sandboxes: self.sandboxes(&plan.sandbox)?,
             model: self.model(&plan.model, &used)?,
-            price: self.price(&plan.model),
+            price: price_of(&plan.model),
             scm: Arc::new(scm),
             git: self.git()?,
             clock: self.clock.clone(),
             redactor: self.redactor.clone(),
         })
     }
+}
 
-    /// Returns a model's price; one that nobody knows costs as much as the dearest.
-    fn price(&self, model: &str) -> Price {
-        price::known(model).unwrap_or_else(price::highest)
-    }
+/// Returns a model's price; one that nobody knows costs as much as the dearest.
+fn price_of(model: &str) -> Price {
+    price::known(model).unwrap_or_else(price::highest)
 }

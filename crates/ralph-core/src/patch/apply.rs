@@ -10,6 +10,8 @@ use super::parse::{Diff, Fate, parse};
 use super::rows::{self, Row};
 use super::whole;
 
+/// How many notes are kept before the rest is only counted.
+const MAX_NOTES: usize = 20;
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// What a patch makes of a file.
@@ -53,6 +55,11 @@ pub fn apply(path: &str, original: Option<&str>, diff_text: &str) -> Result<Patc
     if length > MAX_FILE_BYTES {
         return Err(PatchError::ResultTooLarge(length));
     }
+    let more = patched.notes.len().saturating_sub(MAX_NOTES);
+    if more > 0 {
+        patched.notes.truncate(MAX_NOTES);
+        patched.notes.push(format!("and {more} more notes"));
+    }
     Ok(patched)
 }
 
@@ -91,7 +98,10 @@ fn find_places<'a>(
     let mut already = None;
     let mut offset = 0;
     for (number, hunk) in (1..).zip(hunks) {
-        let stated = hunk.stated.map(|stated| stated.old_start.saturating_sub(1));
+        // Line 0 is what a model writes that does not know the number.
+        let stated = hunk
+            .stated
+            .and_then(|stated| stated.old_start.checked_sub(1));
         let expected = stated.map(|stated| Expected {
             stated,
             moved: stated.saturating_add_signed(offset),
@@ -107,19 +117,12 @@ fn find_places<'a>(
         if let Some(stated) = stated {
             offset = place.start.checked_signed_diff(stated).unwrap_or(0);
         }
-        let line = place.start + 1;
-        match (place.difference, stated) {
-            (None, Some(stated)) if stated == place.start => {}
-            (difference, _) => {
-                patched.fuzzy = true;
-                let how = difference.unwrap_or(match stated {
-                    Some(_) => "instead of the stated one",
-                    None => "without a stated one",
-                });
-                patched
-                    .notes
-                    .push(format!("hunk {number}: found at line {line} {how}"));
-            }
+        if place.difference.is_some() || stated != Some(place.start) {
+            let how = place.difference.unwrap_or("by its text");
+            let line = place.start + 1;
+            let note = format!("hunk {number}: found at line {line} {how}");
+            patched.notes.push(note);
+            patched.fuzzy = true;
         }
         places.push(place);
     }

@@ -56,7 +56,7 @@ pub enum PatchError {
     #[error("`{0}` already exists with other content; patch its lines or write the whole file")]
     Exists(String),
     /// All new text is there and the old is not.
-    #[error("the patch is already applied: the file has its new lines and not its old ones")]
+    #[error("the patch is already applied: the file has its new lines")]
     AlreadyApplied,
     /// One hunk cannot be applied, so none is.
     #[error("hunk {number}: {reason}")]
@@ -104,8 +104,8 @@ pub enum Refusal {
         /// The last line.
         line: String,
     },
-    /// Changed lines follow after something that ended the hunk.
-    #[error("after its end comes `{line}`; a context line in a hunk starts with a space")]
+    /// A changed line follows after something that ended the hunk, or a header is inside it.
+    #[error("`{line}` belongs to no hunk; a context line in a hunk starts with a space")]
     Stray {
         /// The line that belongs to no hunk.
         line: String,
@@ -139,7 +139,9 @@ pub enum Refusal {
         place: usize,
     },
     /// This hunk is in the file already, others are not.
-    #[error("its new lines are already in the file and its old ones are not; leave it out")]
+    #[error(
+        "the file already has its new lines; leave it out, or quote a line after them to add them once more"
+    )]
     AlreadyThere,
     /// A new or deleted file is written as several hunks.
     #[error("a new or deleted file is one hunk with all its lines")]
@@ -171,12 +173,9 @@ impl Refusal {
     }
 
     pub(super) fn ambiguous(starts: impl IntoIterator<Item = usize>) -> Self {
-        let lines: Vec<String> = starts
-            .into_iter()
-            .map(|start| (start + 1).to_string())
-            .collect();
-        let named = &lines[..lines.len().min(MAX_PLACES)];
-        let places = match lines.len() - named.len() {
+        let mut lines = starts.into_iter().map(|start| (start + 1).to_string());
+        let named: Vec<String> = lines.by_ref().take(MAX_PLACES).collect();
+        let places = match lines.count() {
             0 => named.join(", "),
             more => format!("{} and {more} more", named.join(", ")),
         };

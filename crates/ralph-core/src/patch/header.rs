@@ -57,6 +57,8 @@ pub(super) struct Stated {
     /// The first old line, from 1.
     pub(super) old_start: usize,
     pub(super) old_count: usize,
+    /// The first new line, from 1.
+    pub(super) new_start: usize,
     pub(super) new_count: usize,
 }
 
@@ -65,10 +67,11 @@ impl Stated {
     pub(super) fn parse(line: &str) -> Option<Self> {
         let mut words = line.strip_prefix("@@")?.split_whitespace();
         let (old_start, old_count) = range(words.next()?.strip_prefix('-')?)?;
-        let (_, new_count) = range(words.next()?.strip_prefix('+')?)?;
+        let (new_start, new_count) = range(words.next()?.strip_prefix('+')?)?;
         Some(Self {
             old_start,
             old_count,
+            new_start,
             new_count,
         })
     }

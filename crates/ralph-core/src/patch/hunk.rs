@@ -75,6 +75,13 @@ impl<'a> Hunk<'a> {
         })
     }
 
+    /// Tells whether the hunk would be as long as it states with one more removed line.
+    pub(super) fn lacks_removed(&self) -> bool {
+        self.stated.is_some_and(|stated| {
+            (self.counts.0 + 1, self.counts.1) == (stated.old_count, stated.new_count)
+        })
+    }
+
     /// Tells whether the lines of the hunk end with `\r\n` although its header does not, which is
     /// how tools write a diff of such a file.
     pub(super) fn adds_windows_lines(&self) -> bool {

@@ -1,12 +1,16 @@
 //! Decides where a hunk belongs, or why that is not clear. The rules are in the module's head.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::error::{Refusal, quote};
 use super::hunk::{Hunk, Line, Side};
 use super::index::Index;
 use super::nearby::nearby;
 use super::shift::{Pair, shifted};
+
+/// How many times nearer the stated line a place must be than the next one.
+const CLEARLY_NEARER: usize = 4;
 
 /// One change of the file, at a line of the file before any change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +28,10 @@ pub(super) enum Edit<'a> {
 /// Where a hunk belongs.
 #[derive(Debug)]
 pub(super) struct Place<'a> {
-    /// The file's line at which the hunk starts, from 0.
+    /// The file's line that the `@@` line should state, from 0.
     pub(super) start: usize,
+    /// The file's lines that are those of the hunk.
+    pub(super) matched: Range<usize>,
     pub(super) edits: Vec<Edit<'a>>,
     /// How the lines differ from the file's; `None` if they do not.
     pub(super) difference: Option<&'static str>,
@@ -46,6 +52,18 @@ pub(super) fn locate<'a>(
     hunk: &Hunk<'a>,
     expected: Option<Expected>,
 ) -> Result<Place<'a>, Refusal> {
+    let place = find(index, hunk, expected)?;
+    if repeats(index, &place) {
+        return Err(Refusal::AlreadyThere);
+    }
+    Ok(place)
+}
+
+fn find<'a>(
+    index: &Index<'_>,
+    hunk: &Hunk<'a>,
+    expected: Option<Expected>,
+) -> Result<Place<'a>, Refusal> {
     let old: Vec<&str> = hunk.old().map(|line| line.text).collect();
     let is_blank = old.iter().all(|text| text.trim().is_empty());
     let found = at_end_if_marked(index, hunk, index.find(&old)?)?;
@@ -54,14 +72,17 @@ pub(super) fn locate<'a>(
         .partition(|start| index.is_plain(*start, &old));
     if let Some(start) = decide(&plain, expected, old.len())? {
         let expected = expected.map(|expected| expected.moved);
+        if expected != Some(start) && is_there_as_stated(index, hunk) {
+            return Err(Refusal::AlreadyThere);
+        }
         if is_blank && expected != Some(start) {
             return Err(no_context(hunk));
         }
-        if let Some(other) = indented.iter().find(|other| expected == Some(**other)) {
-            return Err(Refusal::ambiguous([start, *other]));
-        }
-        if repeats(index, hunk, start) {
-            return Err(Refusal::AlreadyThere);
+        if let Some(other) = expected
+            && other != start
+            && (indented.contains(&other) || lacks_line_at(index, hunk, start, other)?)
+        {
+            return Err(Refusal::ambiguous([start, other]));
         }
         let exact = (start..)
             .zip(&old)
@@ -69,6 +90,7 @@ pub(super) fn locate<'a>(
         let rows: Vec<usize> = (start..start + old.len()).collect();
         return Ok(Place {
             start,
+            matched: start..start + old.len(),
             edits: edits(&hunk.lines, &rows),
             difference: (!exact).then_some("with other trailing whitespace"),
         });
@@ -119,9 +141,31 @@ fn decide(
         .collect();
     by_distance.sort_unstable();
     match by_distance[..] {
-        [(near, start), (far, _), ..] if near < far && near <= length => Ok(Some(start)),
+        [(near, start), (far, _), ..] if near <= length && far >= CLEARLY_NEARER * near => {
+            Ok(Some(start))
+        }
         _ => Err(ambiguous()),
     }
+}
+
+/// Tells whether the hunk fits also at the stated line if the old line is put back that its counts
+/// say it has lost.
+fn lacks_line_at(
+    index: &Index<'_>,
+    hunk: &Hunk<'_>,
+    start: usize,
+    stated: usize,
+) -> Result<bool, Refusal> {
+    if !hunk.lacks(1) && !hunk.lacks_removed() {
+        return Ok(false);
+    }
+    let leads = hunk
+        .lines
+        .first()
+        .is_some_and(|line| line.side == Side::Added);
+    let old: Vec<&str> = hunk.old().map(|line| line.text).collect();
+    let mut gaps = index.find_with_gap(&old)?.into_iter();
+    Ok((leads && start.checked_sub(1) == Some(stated)) || gaps.any(|(at, _)| at == stated))
 }
 
 /// Keeps only the end of the file if an old line is marked as the last one.
@@ -150,33 +194,54 @@ fn no_context(hunk: &Hunk<'_>) -> Refusal {
     }
 }
 
-fn new_texts<'a>(hunk: &Hunk<'a>) -> Vec<&'a str> {
-    hunk.new_side().map(|line| line.text).collect()
+/// Tells whether a line is evidence; braces and blanks are everywhere.
+fn has_word(text: &str) -> bool {
+    text.chars().any(char::is_alphanumeric)
 }
 
-/// Tells whether a hunk that only adds lines has added them here before.
-fn repeats(index: &Index<'_>, hunk: &Hunk<'_>, start: usize) -> bool {
-    let adds = |line: &&Line<'_>| line.side == Side::Added;
-    let leading = hunk.lines.iter().take_while(adds).count();
-    hunk.lines.iter().all(|line| line.side != Side::Removed)
-        && start
-            .checked_sub(leading)
-            .is_some_and(|start| index.is_plain(start, &new_texts(hunk)))
+/// Tells whether a hunk that only adds lines at its edges has added them here before.
+fn repeats(index: &Index<'_>, place: &Place<'_>) -> bool {
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for edit in &place.edits {
+        match edit {
+            Edit::Insert { at, text, .. } if *at == place.matched.start => {
+                before.push(text.as_ref());
+            }
+            Edit::Insert { at, text, .. } if *at == place.matched.end => after.push(text.as_ref()),
+            Edit::Insert { .. } | Edit::Remove(_) => return false,
+        }
+    }
+    let is_before = place.matched.start.checked_sub(before.len());
+    is_before.is_some_and(|start| index.is_plain(start, &before))
+        && index.is_plain(place.matched.end, &after)
+        && before.iter().chain(&after).any(|text| has_word(text))
 }
 
 /// Tells whether the file has the hunk's new lines. Its old ones were not found.
 fn is_there(index: &Index<'_>, hunk: &Hunk<'_>) -> Result<bool, Refusal> {
-    let texts = |side: Side| {
-        let lines = hunk.lines.iter().filter(move |line| line.side == side);
-        lines
-            .map(|line| line.text)
-            .filter(|text| !text.trim().is_empty())
-    };
-    let mut removed = texts(Side::Removed).peekable();
+    let mut removed = telling(hunk, Side::Removed).peekable();
     // Context alone is weak evidence: lines that only go away must be gone from the whole file.
-    let shows = texts(Side::Added).next().is_some()
+    let shows = telling(hunk, Side::Added).next().is_some()
         || (removed.peek().is_some() && !removed.any(|text| index.has(text)));
-    Ok(shows && !index.find_plain(&new_texts(hunk))?.is_empty())
+    let new: Vec<&str> = hunk.new_side().map(|line| line.text).collect();
+    Ok(shows && !index.find_plain(&new)?.is_empty())
+}
+
+/// Tells whether the file has the hunk's new lines right where its `@@` line says. Then old lines
+/// elsewhere are others.
+fn is_there_as_stated(index: &Index<'_>, hunk: &Hunk<'_>) -> bool {
+    let new: Vec<&str> = hunk.new_side().map(|line| line.text).collect();
+    let start = hunk
+        .stated
+        .and_then(|stated| stated.new_start.checked_sub(1));
+    telling(hunk, Side::Added).next().is_some()
+        && start.is_some_and(|start| index.is_plain(start, &new))
+}
+
+/// Returns the lines of one side that are evidence.
+fn telling<'a>(hunk: &Hunk<'a>, side: Side) -> impl Iterator<Item = &'a str> {
+    let lines = hunk.lines.iter().filter(move |line| line.side == side);
+    lines.map(|line| line.text).filter(|text| has_word(text))
 }
 
 fn indented_at<'a>(index: &Index<'_>, hunk: &Hunk<'a>, start: usize) -> Result<Place<'a>, Refusal> {
@@ -206,6 +271,7 @@ fn indented_at<'a>(index: &Index<'_>, hunk: &Hunk<'a>, start: usize) -> Result<P
     }
     Ok(Place {
         start,
+        matched: start..start + pairs.len(),
         edits,
         difference: Some("with another indentation, which the added lines got too"),
     })

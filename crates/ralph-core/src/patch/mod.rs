@@ -16,10 +16,12 @@
 //! answers wins:
 //!
 //! 1. All old lines are found at one place: there. Found at several: at the stated line (moved by
-//!    the offset of the hunk before), else at the place that is strictly nearest to it and no
-//!    farther than the hunk is long, else refused. Without a line number, several places are
-//!    always refused.
-//! 2. The new lines are there and the old are not: the hunk was applied before.
+//!    the offset of the hunk before), else at the place that is at least four times nearer to it
+//!    than the next one and no farther than the hunk is long, else refused. Without a line number,
+//!    several places are always refused. So is a place that is not the stated one if the stated
+//!    one would fit too with another indentation or with the line that the counts say is lost.
+//! 2. The new lines are there and the old are not, or are only elsewhere: the hunk was applied
+//!    before.
 //! 3. All old lines are found at one place with one consistent change of indentation: there, and
 //!    the added lines are moved the same way.
 //! 4. All but one are found at one place, the one being a misquoted first or last context line or

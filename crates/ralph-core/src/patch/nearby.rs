@@ -15,7 +15,7 @@ pub(super) fn nearby<'a>(
     hunk: &Hunk<'a>,
     expected: Option<Expected>,
 ) -> Result<Option<Place<'a>>, Refusal> {
-    let mut places = with_line_left_out(index, hunk)?;
+    let mut places = Vec::from_iter(with_line_left_out(index, hunk)?);
     if let [first, rest @ ..] = &hunk.lines[..]
         && first.side == Side::Context
     {
@@ -42,65 +42,79 @@ enum Edge {
     Last,
 }
 
-/// Returns the places of a hunk without its first or last line.
+/// Returns the only place of a hunk without its first or last line.
 fn without_edge<'a>(
     index: &Index<'_>,
     edge: &Line<'_>,
     rest: &[Line<'a>],
     which: Edge,
     expected: Option<Expected>,
-) -> Result<Vec<Place<'a>>, Refusal> {
+) -> Result<Option<Place<'a>>, Refusal> {
     let old = texts(rest);
     // A line that the file has somewhere is not misquoted: the hunk may belong there.
     let misquoted = edge.text.trim().is_empty() || !index.has(edge.text);
     if !misquoted || with_text(&old) < MIN_EVIDENCE {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let ends_file = rest
         .iter()
         .any(|line| line.side != Side::Added && line.ends_file);
-    let mut places = Vec::new();
-    let mut convinces = false;
-    for start in index.find_plain(&old)? {
-        let end = start + old.len();
-        if ends_file && end != index.line_count() {
-            continue;
-        }
-        let before = start.checked_sub(1);
-        let (hunk_start, quoted) = match which {
-            Edge::First => (before, before),
-            Edge::Last => (Some(start), Some(end)),
+    let neighbour = match which {
+        Edge::First => rest.first(),
+        Edge::Last => rest.last(),
+    };
+    let hunk_start = |start: usize| match which {
+        Edge::First => start.checked_sub(1),
+        Edge::Last => Some(start),
+    };
+    let convinces = |start: &usize| {
+        let is_stated = expected.map(|expected| hunk_start(*start) == Some(expected.moved));
+        let in_file = match which {
+            Edge::First => start.checked_sub(1),
+            Edge::Last => Some(start + old.len()).filter(|at| *at < index.line_count()),
         };
-        let quoted = quoted.filter(|at| *at < index.line_count());
-        convinces |= edge.text.trim().is_empty()
-            || expected.is_some_and(|expected| hunk_start == Some(expected.moved))
-            || quoted.is_some_and(|at| resemble(edge.text.trim(), index.text(at).trim()));
-        let rows: Vec<usize> = (start..end).collect();
-        places.push(Place {
-            start: hunk_start.unwrap_or(start),
-            edits: edits(rest, &rows),
-            difference: Some("with one misquoted context line"),
-        });
+        // An empty line resembles nothing, so nothing may depend on it.
+        if edge.text.trim().is_empty() {
+            is_stated != Some(false) && neighbour.is_some_and(|line| line.side != Side::Added)
+        } else {
+            is_stated == Some(true)
+                || in_file.is_some_and(|at| resemble(edge.text.trim(), index.text(at).trim()))
+        }
+    };
+    let mut starts = index.find_plain(&old)?;
+    starts.retain(|start| !ends_file || start + old.len() == index.line_count());
+    if !starts.iter().any(convinces) {
+        return Ok(None);
     }
-    // Several places are ambiguous even if only one of them convinces, so all are returned.
-    Ok(if convinces { places } else { Vec::new() })
+    // Several places are ambiguous even if only one of them convinces.
+    let [start] = starts[..] else {
+        return Err(Refusal::ambiguous(starts));
+    };
+    let rows: Vec<usize> = (start..start + old.len()).collect();
+    Ok(Some(Place {
+        start: hunk_start(start).unwrap_or(start),
+        matched: start..start + old.len(),
+        edits: edits(rest, &rows),
+        difference: Some("with one misquoted context line"),
+    }))
 }
 
-/// Returns the places at which the file has one more line inside the hunk.
-fn with_line_left_out<'a>(index: &Index<'_>, hunk: &Hunk<'a>) -> Result<Vec<Place<'a>>, Refusal> {
+/// Returns the only place at which the file has one more line inside the hunk. Which of several
+/// equal lines was left out does not matter.
+fn with_line_left_out<'a>(
+    index: &Index<'_>,
+    hunk: &Hunk<'a>,
+) -> Result<Option<Place<'a>>, Refusal> {
     let old = texts(&hunk.lines);
     let old_at: Vec<usize> = (0..hunk.lines.len())
         .filter(|at| hunk.lines[*at].side != Side::Added)
         .collect();
     let ends_file = hunk.old().last().is_some_and(|line| line.ends_file);
-    let mut places: Vec<Place<'a>> = Vec::new();
+    let mut found: Option<Place<'a>> = None;
     let mut unclear = None;
     for (start, gap) in index.find_with_gap(&old)? {
         let end = start + old.len() + 1;
-        if with_text(&old[..gap]) == 0
-            || with_text(&old[gap..]) == 0
-            || (ends_file && end != index.line_count())
-        {
+        if ends_file && end != index.line_count() {
             continue;
         }
         let (before, after) = (old_at[gap - 1], old_at[gap]);
@@ -108,16 +122,26 @@ fn with_line_left_out<'a>(index: &Index<'_>, hunk: &Hunk<'a>) -> Result<Vec<Plac
             .into_iter()
             .filter(|at| hunk.lines[*at].side == Side::Context)
             .count();
-        // Next to a removed line, the counts must confirm that a context line is missing.
-        let clear = after == before + 1 && (context == 2 || (context == 1 && hunk.lacks(1)));
+        // The counts must not say that it was to be removed, and next to a removed line they must
+        // say that it was not.
+        let clear = after == before + 1
+            && (context == 2 || (context == 1 && hunk.lacks(1)))
+            && !hunk.lacks_removed()
+            && with_text(&old[..gap]) > 0
+            && with_text(&old[gap..]) > 0;
         if !clear {
             unclear = unclear.or(Some(start + gap));
             continue;
         }
         let rows: Vec<usize> = (start..end).filter(|row| *row != start + gap).collect();
-        places.push(Place {
+        let edits = edits(&hunk.lines, &rows);
+        if let Some(other) = found.as_ref().filter(|place| place.edits != edits) {
+            return Err(Refusal::ambiguous([other.start, start]));
+        }
+        found = Some(Place {
             start,
-            edits: edits(&hunk.lines, &rows),
+            matched: start..end,
+            edits,
             difference: Some("with one line of the file left out"),
         });
     }
@@ -125,7 +149,7 @@ fn with_line_left_out<'a>(index: &Index<'_>, hunk: &Hunk<'a>) -> Result<Vec<Plac
         Some(at) => Err(Refusal::LeftOut {
             line: quote(index.text(at)),
         }),
-        None => Ok(places),
+        None => Ok(found),
     }
 }
 

@@ -211,6 +211,11 @@ impl<'a> Parser<'a> {
             self.close()?;
             return Ok(false);
         };
+        // A name that slipped below its `@@` line is no text of the file.
+        if line.starts_with("+++ ") && names(name(line), self.path) {
+            let number = self.diff.hunks.len() + 1;
+            return Err(Refusal::Stray { line: quote(line) }.of_hunk(number));
+        }
         hunk.push(Line {
             side,
             text: chars.as_str(),
@@ -286,7 +291,7 @@ impl<'a> Parser<'a> {
         if let Some(hunk) = self.diff.hunks.last()
             && let Some(last) = hunk.lines.last()
             && runs_to_the_end
-            && self.diff.fate != Fate::Deleted
+            && self.diff.fate == Fate::Changed
             && hunk.is_short()
             && last.side != Side::Context
             && hunk.old().next().is_some()

@@ -15,14 +15,12 @@ enum Shift<'a> {
 }
 
 impl Shift<'_> {
-    /// Returns a line of the patch as it looks in the file.
+    /// Returns a line of the patch as it looks in the file; one without code is empty.
     fn moved(self, line: &str) -> Option<String> {
         let code = line.trim_start();
-        if code.is_empty() {
-            return Some(line.to_owned());
-        }
         let indent = indent(line);
         match self {
+            _ if code.is_empty() => Some(String::new()),
             Self::Deeper(more) => Some(format!("{more}{line}")),
             Self::Shallower(less) => line.strip_prefix(less).map(str::to_owned),
             Self::Steps(from, to) => {

@@ -25,8 +25,9 @@ impl Run {
             self.trailer(index)
         );
         let message = self.outside.redactor.redact(&message).into_owned();
+        let own = self.pinned.own_files();
         let git = SandboxGit::new(&*self.sandbox);
-        Ok(match git.commit(&message, paths).await {
+        Ok(match git.commit(&message, paths, own).await {
             Ok(CommitOutcome::Made(commit)) => Effect::done(format!("commit {commit}")),
             Ok(CommitOutcome::Nothing) => Effect::done("nothing to commit"),
             Ok(CommitOutcome::Rejected(why)) => Effect::failed(why),

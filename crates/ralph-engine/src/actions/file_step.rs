@@ -95,7 +95,9 @@ impl Run {
             FileStep::Not(result) => return Ok(Effect::of(result.clone())),
             FileStep::AlreadyDone => return Ok(Effect::done("was done before the restart")),
             FileStep::Write { path, bytes, .. } => {
-                self.now.checks.clear();
+                if !path.as_str().starts_with(".ralph/") {
+                    self.now.checks.clear();
+                }
                 self.sandbox
                     .write(&SandboxPath::in_repo(path), bytes, WriteMode::Replace)
                     .await

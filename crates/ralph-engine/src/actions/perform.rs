@@ -248,7 +248,8 @@ impl Run {
             | Action::StopSuccess { .. }
             | Action::StopFailure { .. } => {
                 self.intend(index, action, None)?;
-                Ok(Effect::done(""))
+                let request = matches!(action, Action::StopSuccess { .. });
+                Ok(Effect::done(if request { "a request" } else { "" }))
             }
         }
     }

@@ -27,10 +27,27 @@ impl Run {
         let first = self.state().pushed.is_none();
         let unpushed = self.state().pushed.as_ref() != Some(&self.state().head);
         let due = standing.commits > 0 && unpushed && (first || self.now.milestone_reached);
-        if due && let Err(reasons) = self.publish(PullState::Draft, &[]).await? {
-            self.log_error(&format!("not pushed: {}", reasons.join("; ")))?;
+        if due {
+            self.publish_draft().await?;
         }
         Ok(false)
+    }
+
+    /// Publishes at the end of a run what no milestone has: an unfinished branch is still the work.
+    pub(crate) async fn deliver_rest(&mut self) -> Result<(), RunError> {
+        let state = self.state();
+        let unpushed = state.pushed.as_ref() != Some(&state.head);
+        if state.head != state.plan.base && unpushed {
+            self.publish_draft().await?;
+        }
+        Ok(())
+    }
+
+    async fn publish_draft(&mut self) -> Result<(), RunError> {
+        if let Err(reasons) = self.publish(PullState::Draft, &[]).await? {
+            self.log_error(&format!("not pushed: {}", reasons.join("; ")))?;
+        }
+        Ok(())
     }
 
     fn standing(&self) -> Standing {

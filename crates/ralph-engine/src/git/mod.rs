@@ -4,11 +4,15 @@
 //! the sandbox and out of it, and the host takes them into a repository whose configuration only
 //! ralph writes.
 
+mod commit;
 mod host;
 mod sandbox;
+mod status;
 
+pub use commit::{CommitOutcome, OwnFiles};
 pub use host::{ChangedFile, HostGit, HostRepo};
-pub use sandbox::{CommitOutcome, Origin, SandboxGit, WorkTree};
+pub use sandbox::{Origin, SandboxGit};
+pub use status::WorkTree;
 
 /// Why git could not do what was asked.
 #[derive(Debug, thiserror::Error)]

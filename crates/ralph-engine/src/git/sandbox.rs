@@ -9,17 +9,14 @@ use ralph_core::path::{SandboxPath, WorkspacePath};
 use ralph_core::ports::{Ended, Exec, OutputSink, Sandbox, SandboxError, Stream};
 
 use super::GitError;
+use super::commit::OwnFiles;
+use super::status::{WorkTree, parse_status};
 use crate::durable::StoreError;
 use crate::error::RunError;
 use crate::transfer;
 
-const TIMEOUT: Duration = Duration::from_mins(10);
+pub(super) const TIMEOUT: Duration = Duration::from_mins(10);
 const ANSWER_LIMIT: usize = 64 << 20;
-/// The most files one commit may touch.
-pub(super) const MAX_COMMIT_FILES: usize = 500;
-/// The most bytes one commit may add.
-pub(super) const MAX_COMMIT_BYTES: u64 = 20 << 20;
-
 /// Runs git in a sandbox.
 pub struct SandboxGit<'a> {
     sandbox: &'a dyn Sandbox,
@@ -34,44 +31,10 @@ pub struct Origin<'a> {
     pub branch: &'a str,
 }
 
-/// What `git status` says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkTree {
-    /// The commit that is checked out; none in a repository without commits.
-    pub head: Option<CommitId>,
-    /// The branch that is checked out; none when detached.
-    pub branch: Option<String>,
-    /// Two letters and a path for everything that is not committed.
-    pub entries: Vec<(String, String)>,
-}
-
-impl WorkTree {
-    /// Returns the paths that are not committed.
-    pub fn dirty(&self) -> Vec<String> {
-        self.entries.iter().map(|(_, path)| path.clone()).collect()
-    }
-
-    /// Tells whether there are files git does not know.
-    pub fn has_untracked(&self) -> bool {
-        self.entries.iter().any(|(code, _)| code == "??")
-    }
-}
-
-/// How a commit went.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CommitOutcome {
-    /// There is a new commit.
-    Made(CommitId),
-    /// There was nothing to commit.
-    Nothing,
-    /// It was not made; the reason is for the model.
-    Rejected(String),
-}
-
-struct Answer {
-    ended: Ended,
-    stdout: Vec<u8>,
-    stderr: String,
+pub(super) struct Answer {
+    pub(super) ended: Ended,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: String,
 }
 
 #[derive(Default)]
@@ -97,11 +60,10 @@ impl<'a> SandboxGit<'a> {
         Self { sandbox }
     }
 
-    async fn exec(&self, exec: Exec) -> Result<Answer, SandboxError> {
+    pub(super) async fn exec(&self, exec: Exec) -> Result<Answer, SandboxError> {
         let exec = exec
             .with_env("GIT_CONFIG_GLOBAL", "/dev/null")
             .with_env("GIT_CONFIG_NOSYSTEM", "1")
-            .with_env("GIT_LITERAL_PATHSPECS", "1")
             .with_env("GIT_CONFIG_COUNT", "2")
             .with_env("GIT_CONFIG_KEY_0", "core.hooksPath")
             .with_env("GIT_CONFIG_VALUE_0", "/dev/null")
@@ -117,12 +79,12 @@ impl<'a> SandboxGit<'a> {
         })
     }
 
-    async fn git(&self, args: &[&str]) -> Result<Vec<u8>, RunError> {
+    pub(super) async fn git(&self, args: &[&str]) -> Result<Vec<u8>, RunError> {
         let exec = Exec::argv(std::iter::once("git").chain(args.iter().copied()), TIMEOUT);
         self.checked(args[0], exec).await
     }
 
-    async fn checked(&self, command: &str, exec: Exec) -> Result<Vec<u8>, RunError> {
+    pub(super) async fn checked(&self, command: &str, exec: Exec) -> Result<Vec<u8>, RunError> {
         let answer = self.exec(exec).await?;
         if answer.ended.is_success() {
             return Ok(answer.stdout);
@@ -155,8 +117,11 @@ impl<'a> SandboxGit<'a> {
         self.git(&["reset", "--quiet", "--hard"]).await.map(drop)
     }
 
-    /// Hides the run's own files from git where the repository tracks them.
-    pub async fn hide_own_files(&self) -> Result<(), RunError> {
+    /// Hides the run's own files from git where the repository tracks them, unless they are committed.
+    pub async fn hide_own_files(&self, own: OwnFiles) -> Result<(), RunError> {
+        if own == OwnFiles::Committed {
+            return Ok(());
+        }
         let tracked = self
             .git(&["ls-files", "-z", "--", "ralph_task.md", ".ralph"])
             .await?;
@@ -179,22 +144,26 @@ impl<'a> SandboxGit<'a> {
         Ok(parse_status(&String::from_utf8_lossy(&text)))
     }
 
-    /// Returns the full diff of the workspace against a commit, new files included.
+    /// Returns the full diff of the workspace against a commit, new files included, own files not.
     pub async fn diff(&self, from: &CommitId, tree: &WorkTree) -> Result<Vec<u8>, RunError> {
-        let plain = ["diff", "--no-color", "--no-ext-diff", "--no-textconv"];
+        let mut args = vec![
+            "diff",
+            "--no-color",
+            "--no-ext-diff",
+            "--no-textconv",
+            from.as_str(),
+        ];
         if tree.entries.is_empty() {
             let Some(head) = tree.head.as_ref().filter(|head| *head != from) else {
                 return Ok(Vec::new());
             };
-            return self
-                .git(&[&plain[..], &[from.as_str(), head.as_str()]].concat())
-                .await;
-        }
-        if tree.has_untracked() {
+            args.push(head.as_str());
+        } else if tree.has_untracked() {
             // A file git does not know appears in a diff only once it is announced.
             self.git(&["add", "--intent-to-add", "--all"]).await?;
         }
-        self.git(&[&plain[..], &[from.as_str()]].concat()).await
+        args.extend(["--", ".", ":(exclude).ralph", ":(exclude)ralph_task.md"]);
+        self.git(&args).await
     }
 
     /// Returns a summary of what is not committed.
@@ -203,96 +172,6 @@ impl<'a> SandboxGit<'a> {
             .git(&["diff", "--stat=100", "--no-color", "--no-ext-diff", "HEAD"])
             .await?;
         Ok(String::from_utf8_lossy(&text).into_owned())
-    }
-
-    /// Commits the given paths, or everything but the run's own files.
-    pub async fn commit(
-        &self,
-        message: &str,
-        paths: &[WorkspacePath],
-    ) -> Result<CommitOutcome, RunError> {
-        if let Err(why) = self.stage(paths).await? {
-            return Ok(CommitOutcome::Rejected(why));
-        }
-        let staged = self
-            .git(&[
-                "diff-index",
-                "--cached",
-                "--raw",
-                "-z",
-                "--no-renames",
-                "HEAD",
-            ])
-            .await?;
-        let blobs = staged_blobs(&String::from_utf8_lossy(&staged));
-        if blobs.is_empty() {
-            return Ok(CommitOutcome::Nothing);
-        }
-        if let Some(why) = self.too_much(&blobs).await? {
-            self.git(&["reset", "--quiet"]).await?;
-            return Ok(CommitOutcome::Rejected(why));
-        }
-        let script = "set -e; tree=$(git write-tree); commit=$(git commit-tree \"$tree\" -p HEAD -F -); \
-            git update-ref -m ralph HEAD \"$commit\"; echo \"$commit\"";
-        let exec = Exec::shell(script, TIMEOUT).with_stdin(message);
-        let answer = String::from_utf8_lossy(&self.checked("commit", exec).await?)
-            .trim()
-            .to_owned();
-        CommitId::parse(&answer)
-            .map(CommitOutcome::Made)
-            .ok_or_else(|| {
-                GitError::Unexpected {
-                    command: "commit".into(),
-                    answer,
-                }
-                .into()
-            })
-    }
-
-    async fn stage(&self, paths: &[WorkspacePath]) -> Result<Result<(), String>, RunError> {
-        let mut exec = Exec::argv(["git", "add", "--all"], TIMEOUT);
-        if !paths.is_empty() {
-            let list: Vec<&str> = paths.iter().map(WorkspacePath::as_str).collect();
-            let args = [
-                "git",
-                "add",
-                "--all",
-                "--pathspec-from-file=-",
-                "--pathspec-file-nul",
-            ];
-            exec = Exec::argv(args, TIMEOUT).with_stdin(list.join("\0"));
-        }
-        let answer = self.exec(exec).await?;
-        Ok(if answer.ended.is_success() {
-            Ok(())
-        } else {
-            Err(last_line(&answer.stderr, answer.ended))
-        })
-    }
-
-    async fn too_much(&self, blobs: &[StagedBlob]) -> Result<Option<String>, RunError> {
-        if blobs.len() > MAX_COMMIT_FILES {
-            let dirs = top_directories(blobs);
-            return Ok(Some(format!(
-                "the commit has {} files, at most {MAX_COMMIT_FILES} are allowed; most are in {dirs}; ignore what is generated",
-                blobs.len()
-            )));
-        }
-        let ids: Vec<&str> = blobs.iter().map(|blob| blob.id.as_str()).collect();
-        let exec = Exec::argv(["git", "cat-file", "--batch-check=%(objectsize)"], TIMEOUT)
-            .with_stdin(ids.join("\n") + "\n");
-        let sizes = self.checked("cat-file", exec).await?;
-        let total: u64 = String::from_utf8_lossy(&sizes)
-            .lines()
-            .filter_map(|line| line.parse::<u64>().ok())
-            .sum();
-        Ok((total > MAX_COMMIT_BYTES).then(|| {
-            format!(
-                "the commit adds {} MiB, at most {} are allowed",
-                total >> 20,
-                MAX_COMMIT_BYTES >> 20
-            )
-        }))
     }
 
     /// Tells whether the checked-out commit carries a trailer.
@@ -354,44 +233,7 @@ impl<'a> SandboxGit<'a> {
     }
 }
 
-struct StagedBlob {
-    id: String,
-    path: String,
-}
-
-/// Reads `:mode mode old new letter NUL path NUL` records.
-fn staged_blobs(raw: &str) -> Vec<StagedBlob> {
-    let mut parts = raw.split('\0');
-    let mut blobs = Vec::new();
-    while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
-        if let Some(id) = head.split(' ').nth(3) {
-            blobs.push(StagedBlob {
-                id: id.to_owned(),
-                path: path.to_owned(),
-            });
-        }
-    }
-    blobs
-}
-
-fn top_directories(blobs: &[StagedBlob]) -> String {
-    let mut counts = std::collections::BTreeMap::<&str, usize>::new();
-    for blob in blobs {
-        *counts
-            .entry(blob.path.split('/').next().unwrap_or_default())
-            .or_default() += 1;
-    }
-    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    counts
-        .iter()
-        .take(3)
-        .map(|(dir, count)| format!("`{dir}` ({count})"))
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-fn last_line(stderr: &str, ended: Ended) -> String {
+pub(super) fn last_line(stderr: &str, ended: Ended) -> String {
     let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
     last.map_or_else(|| ended.to_string(), |line| line.trim().to_owned())
 }
@@ -400,95 +242,4 @@ fn scratch(name: &str) -> Result<SandboxPath, RunError> {
     let path =
         WorkspacePath::parse(name).map_err(|error| SandboxError::Escapes(error.to_string()))?;
     Ok(SandboxPath::in_scratch(&path))
-}
-
-fn parse_status(text: &str) -> WorkTree {
-    let mut tree = WorkTree {
-        head: None,
-        branch: None,
-        entries: Vec::new(),
-    };
-    let mut parts = text.split('\0');
-    while let Some(part) = parts.next() {
-        let fields: Vec<&str> = part.splitn(2, ' ').collect();
-        let [kind, rest] = fields.as_slice() else {
-            continue;
-        };
-        match *kind {
-            "#" => parse_header(rest, &mut tree),
-            "1" => push_entry(&mut tree, rest, 7),
-            "2" => {
-                push_entry(&mut tree, rest, 8);
-                // The name it had before.
-                parts.next();
-            }
-            "u" => push_entry(&mut tree, rest, 9),
-            "?" => tree.entries.push(("??".into(), (*rest).to_owned())),
-            _ => {}
-        }
-    }
-    tree.entries.retain(|(_, path)| !is_own_file(path));
-    tree
-}
-
-fn parse_header(rest: &str, tree: &mut WorkTree) {
-    if let Some(oid) = rest.strip_prefix("branch.oid ") {
-        tree.head = CommitId::parse(oid);
-    } else if let Some(name) = rest.strip_prefix("branch.head ") {
-        tree.branch = (name != "(detached)").then(|| name.to_owned());
-    }
-}
-
-fn push_entry(tree: &mut WorkTree, rest: &str, fields_before_path: usize) {
-    let fields: Vec<&str> = rest.splitn(fields_before_path + 1, ' ').collect();
-    if let (Some(code), Some(path)) = (fields.first(), fields.get(fields_before_path)) {
-        tree.entries.push(((*code).to_owned(), (*path).to_owned()));
-    }
-}
-
-fn is_own_file(path: &str) -> bool {
-    path == "ralph_task.md" || path == ".ralph" || path.starts_with(".ralph/")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn status_is_read_in_all_its_shapes() {
-        let id = "a".repeat(40);
-        let text = format!(
-            "# branch.oid {id}\0# branch.head ralph/t/x\0\
-             1 .M N... 100644 100644 100644 {id} {id} src/a b.rs\0\
-             2 R. N... 100644 100644 100644 {id} {id} R100 new.rs\0old.rs\0\
-             u UU N... 100644 100644 100644 100644 {id} {id} {id} both.rs\0\
-             ? un tracked/\0? .ralph/\01 .M N... 100644 100644 100644 {id} {id} ralph_task.md\0"
-        );
-        let tree = parse_status(&text);
-        assert_eq!(tree.head.as_ref().map(CommitId::as_str), Some(id.as_str()));
-        assert_eq!(tree.branch.as_deref(), Some("ralph/t/x"));
-        let entries: Vec<(&str, &str)> = tree
-            .entries
-            .iter()
-            .map(|(c, p)| (c.as_str(), p.as_str()))
-            .collect();
-        assert_eq!(
-            entries,
-            [
-                (".M", "src/a b.rs"),
-                ("R.", "new.rs"),
-                ("UU", "both.rs"),
-                ("??", "un tracked/")
-            ]
-        );
-        let unborn = parse_status("# branch.oid (initial)\0# branch.head (detached)\0");
-        assert_eq!(
-            unborn,
-            WorkTree {
-                head: None,
-                branch: None,
-                entries: vec![]
-            }
-        );
-    }
 }

@@ -7,6 +7,7 @@ use ralph_core::event::{DiffSize, Event, Metrics};
 use ralph_core::id::Digest;
 use ralph_core::path::{SandboxPath, WorkspacePath};
 use ralph_core::ports::{Ended, SandboxError, WriteMode};
+use ralph_core::run::RunStatus;
 use ralph_core::verdict::CheckResult;
 
 use crate::actions::Performed;
@@ -87,6 +88,7 @@ impl Run {
         &mut self,
         summary: String,
         performed: Performed,
+        then: Option<RunStatus>,
     ) -> Result<(), RunError> {
         let number = self.state().iteration;
         let metrics = self.metrics(&performed);
@@ -110,9 +112,10 @@ impl Run {
             iteration: number,
             summary,
             outcome: performed.outcome,
-            metrics,
+            metrics: Box::new(metrics),
             files,
             logs: self.files.marks()?,
+            then,
         })?;
         self.now = Now::default();
         Ok(())

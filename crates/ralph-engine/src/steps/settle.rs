@@ -93,7 +93,7 @@ impl Run {
             prepare::install(&*self.sandbox, &self.dir, &self.repo, &branch).await?;
             let git = SandboxGit::new(&*self.sandbox);
             git.put_back(&branch, &self.state().head.clone()).await?;
-            git.hide_own_files().await?;
+            git.hide_own_files(self.pinned.own_files()).await?;
             "the repository was damaged; put back, files kept"
         };
         self.tell_tampering(vec![Finding {

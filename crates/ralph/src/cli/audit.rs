@@ -5,6 +5,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use crate::audit::audit;
+use crate::terminal::sanitize;
 
 /// Prints what the oracle found. A red check makes the exit code 1.
 pub(super) fn run(args: &AuditArgs, context: &Context) -> Result<ExitCode, CliError> {
@@ -14,7 +15,7 @@ pub(super) fn run(args: &AuditArgs, context: &Context) -> Result<ExitCode, CliEr
     if args.json {
         context.output().json(&found)?;
     } else {
-        context.output().text(&found.render())?;
+        context.output().text(&sanitize::text(&found.render()))?;
     }
     Ok(if found.is_green() {
         ExitCode::Success

@@ -82,6 +82,7 @@ impl Context {
                 .search_path()
                 .unwrap_or(DEFAULT_PATH)
                 .to_owned(),
+            toolchains: self.environment.toolchains(),
             clock: self.clock(),
             redactor: self.redactor(),
         })

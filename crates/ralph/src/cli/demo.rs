@@ -51,7 +51,7 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, C
     let (file, task) = planning::read_task(&run_args.file, context)?;
     let planned = planning::plan(&run_args, file, task, context, &wiring).await?;
     let (id, branch) = (planned.plan.run.clone(), planned.plan.branch.clone());
-    let code = run::start(planned, run_args.json, context, &wiring).await?;
+    let code = Box::pin(run::start(planned, run_args.json, context, &wiring)).await?;
     let state = wiring.state.run(&id).state()?;
     let pull = state
         .pull

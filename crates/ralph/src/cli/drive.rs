@@ -1,6 +1,5 @@
 //! Works on a run in the foreground: shows it, listens to Ctrl-C, says how it ended.
 
-use ralph_core::run::RunStatus;
 use ralph_engine::error::RunError;
 use ralph_engine::journal::Journal;
 use ralph_engine::run::{self, Outside};
@@ -8,7 +7,6 @@ use ralph_engine::store::RunDir;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use crate::terminal::follow::Reader;
@@ -20,7 +18,6 @@ pub(super) async fn drive(
     journal: Journal,
     outside: Outside,
     mode: Mode,
-    context: &Context,
 ) -> Result<ExitCode, CliError> {
     let (interrupt, interrupted) = watch::channel(false);
     let mut latest = journal.latest();
@@ -46,7 +43,6 @@ pub(super) async fn drive(
     // The journal is closed now, so the view ends after the last record.
     showing.await.ok();
     let status = ended.map_err(|error| broken(&dir, &error))?;
-    say_how_to_go_on(&dir, &status, mode, context)?;
     Ok(ExitCode::of(&status))
 }
 
@@ -86,20 +82,4 @@ fn broken(dir: &RunDir, error: &RunError) -> CliError {
         error.to_string(),
         error.hint(),
     )
-}
-
-fn say_how_to_go_on(
-    dir: &RunDir,
-    status: &RunStatus,
-    mode: Mode,
-    context: &Context,
-) -> Result<(), CliError> {
-    if mode == Mode::Json || status.is_final() {
-        return Ok(());
-    }
-    let run = dir.root().file_name().unwrap_or_default().to_string_lossy();
-    context
-        .output()
-        .text(&format!("continue with: ralph resume {run}\n"))?;
-    Ok(())
 }

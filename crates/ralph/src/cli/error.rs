@@ -221,10 +221,10 @@ mod tests {
             .into(),
             NoStateDir.into(),
         ];
-        let text: String = errors.iter().map(|error| format!("{error}\n")).collect();
+        let text: Vec<String> = errors.iter().map(ToString::to_string).collect();
         snapbox::assert_data_eq!(
-            text,
-            snapbox::str![[r#"
+            text.join("\n"),
+            snapbox::str![[r"
 ralph: there are no runs yet — nothing has been started with this state directory — start one with `ralph run`
 ralph: there is no run `x` — no id starts with it, and no task has it as its id — list them with `ralph runs`
 ralph: `26` fits 2 runs — 26-0, 26-1 — give more characters of the id
@@ -233,8 +233,7 @@ ralph: cannot append to `/s/journal.jsonl` — no storage space — free some sp
 ralph: run `r` is taken — process 7 works on it — steer it with `ralph pause r` or `ralph stop r`
 ralph: journal `/j` is damaged at line 3 — record 4 does not follow record 2 — put back a copy of the file, or start the task again with `ralph run --new`
 ralph: there is no place for the state directory — neither RALPH_HOME nor HOME is set — set RALPH_HOME to a directory of yours
-
-"#]]
+"]]
         );
     }
 }

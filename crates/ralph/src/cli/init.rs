@@ -43,7 +43,7 @@ pub(super) fn run(args: &InitArgs, context: &Context) -> Result<ExitCode, CliErr
         ));
     }
     lines.extend(kept.iter().map(|name| Line::of("kept ").strong(name)));
-    lines.extend(next_steps(args));
+    lines.extend(next_steps());
     context.output().lines(&lines)?;
     Ok(ExitCode::Success)
 }
@@ -62,18 +62,17 @@ fn write(path: &Path, text: &str, force: bool) -> io::Result<()> {
     options.open(path)?.write_all(text.as_bytes())
 }
 
-fn next_steps(args: &InitArgs) -> Vec<Line> {
-    let mut lines = vec![
+fn next_steps() -> Vec<Line> {
+    vec![
         Line::new(),
         Line::of("next:"),
         Line::of("  1. say what should be done and how to see that it is: edit ").strong(TASK_FILE),
         Line::of("  2. see what it lacks: ").strong("ralph lint"),
         Line::of("  3. let it be done: ").strong("ralph run"),
-    ];
-    if !args.models {
-        lines.push(
-            Line::new().quiet("own model profiles: ralph init --models writes config/models.yaml"),
-        );
-    }
-    lines
+        Line::new(),
+        Line::new().quiet("also read where they exist:"),
+        Line::new().quiet("  config/models.yaml  model profiles; `ralph init --models` writes it"),
+        Line::new().quiet("  ralph.toml          settings of the project"),
+        Line::new().quiet("  .env                credentials; the environment wins"),
+    ]
 }

@@ -81,6 +81,10 @@ pub(super) async fn plan(
     }
     let sandbox = sandbox_name(args, &task, context)?;
     let provider = wiring.sandboxes(&sandbox)?;
+    if let Some(problem) = provider.preflight().await.into_iter().next() {
+        let what = format!("sandbox `{sandbox}` cannot be used");
+        return Err(CliError::runtime(what, problem.what, problem.fix));
+    }
     let model = model_name(args, &task, context)?;
     wiring.model(&model, &[])?;
     let source = Source::find(args, &task, &file, &git, context).await?;

@@ -12,7 +12,7 @@ use super::steer;
 
 /// Tells a waiting process to go on, or takes the run over.
 pub(super) async fn run(args: ResumeArgs, context: &Context) -> Result<ExitCode, CliError> {
-    resume(&args.run, args.json, context).await
+    Box::pin(resume(&args.run, args.json, context)).await
 }
 
 /// Tells a waiting process to go on, or takes the run over.
@@ -40,5 +40,5 @@ pub(super) async fn resume(
     }
     let mode = context.view_mode(is_json, &context.settings()?);
     let outside = wiring.outside(&state.plan, Some(state))?;
-    drive(dir, journal, outside, mode, context).await
+    Box::pin(drive(dir, journal, outside, mode)).await
 }

@@ -3,8 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use ralph_core::event::Event;
-use ralph_core::task::TaskFile;
-use ralph_engine::contract::Pinned;
+use ralph_engine::contract;
 use ralph_engine::journal::Journal;
 use ralph_engine::store::RunDir;
 
@@ -15,6 +14,7 @@ use super::error::CliError;
 use super::exit::ExitCode;
 use super::planning::{self, Planned};
 use super::resume;
+use crate::terminal::line::Line;
 use crate::terminal::lines::life;
 use crate::wire::Wiring;
 
@@ -27,14 +27,14 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Cl
         && choose(&args, &unfinished)? == Choice::Resume
     {
         let run = RunArg { run: unfinished.id };
-        return resume::resume(&run, args.json, context).await;
+        return Box::pin(resume::resume(&run, args.json, context)).await;
     }
     let planned = planning::plan(&args, file, task, context, &wiring).await?;
     if args.dry_run {
         show_plan(&planned, args.json, context)?;
         return Ok(ExitCode::Success);
     }
-    start(planned, args.json, context, &wiring).await
+    Box::pin(start(planned, args.json, context, &wiring)).await
 }
 
 /// Starts a planned run and works on it.
@@ -48,7 +48,7 @@ pub(super) async fn start(
     let outside = wiring.outside(&planned.plan, None)?;
     let dir = wiring.state.run(&planned.plan.run);
     let journal = create(&dir, planned, wiring)?;
-    drive(dir, journal, outside, mode, context).await
+    Box::pin(drive(dir, journal, outside, mode)).await
 }
 
 fn create(dir: &RunDir, planned: Planned, wiring: &Wiring) -> Result<Journal, CliError> {
@@ -58,15 +58,10 @@ fn create(dir: &RunDir, planned: Planned, wiring: &Wiring) -> Result<Journal, Cl
         notices,
     } = planned;
     dir.create()?;
-    pin(dir, &plan.task_file, task)?;
+    contract::pin(dir, &task)?;
     let mut journal = Journal::create(dir, plan, wiring.clock.clone(), wiring.redactor.clone())?;
     journal.append_all(notices.into_iter().map(|message| Event::Notice { message }))?;
     Ok(journal)
-}
-
-fn pin(dir: &RunDir, file: &str, task: TaskFile) -> Result<(), CliError> {
-    Pinned::pin(dir, file.into(), task)?;
-    Ok(())
 }
 
 fn show_plan(planned: &Planned, is_json: bool, context: &Context) -> Result<(), CliError> {
@@ -75,9 +70,12 @@ fn show_plan(planned: &Planned, is_json: bool, context: &Context) -> Result<(), 
         return Ok(());
     }
     context.output().lines(&life::plan(&planned.plan))?;
-    for notice in &planned.notices {
-        context.output().text(&format!("note: {notice}\n"))?;
-    }
+    let notices: Vec<Line> = planned
+        .notices
+        .iter()
+        .map(|notice| Line::of("note: ").plain(notice))
+        .collect();
+    context.output().lines(&notices)?;
     Ok(())
 }
 

@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::io::Write as _;
 
+use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::args::Cli;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::output::Output;
@@ -27,7 +29,7 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
             ExitCode::Success
         };
     }
-    let Some(one_line) = one_line(error) else {
+    let Some(one_line) = one_line(error, &command(arguments)) else {
         writeln!(std::io::stderr(), "{}", error.render()).ok();
         return ExitCode::Usage;
     };
@@ -37,8 +39,11 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
 }
 
 /// Returns the refusal in one line, for the kinds that one line can say.
-fn one_line(error: &clap::Error) -> Option<CliError> {
-    let command = command(error);
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "clap's list of kinds is open; its own words serve for the rest"
+)]
+fn one_line(error: &clap::Error, command: &str) -> Option<CliError> {
     let help = format!("see `{command} --help`");
     let argument = text(error, ContextKind::InvalidArg);
     let value = text(error, ContextKind::InvalidValue);
@@ -108,27 +113,25 @@ fn suggestion(error: &clap::Error) -> Option<String> {
 }
 
 fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
-    match error.get(kind)? {
-        ContextValue::String(text) => Some(text.clone()),
-        ContextValue::Strings(texts) => Some(texts.join(", ")),
-        _ => None,
+    let value = error.get(kind)?;
+    if let ContextValue::String(text) = value {
+        Some(text.clone())
+    } else if let ContextValue::Strings(texts) = value {
+        Some(texts.join(", "))
+    } else {
+        None
     }
 }
 
-/// Returns the command that was meant, taken from the usage line: `ralph run` of `Usage: ralph run [FILE]`.
-fn command(error: &clap::Error) -> String {
-    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else {
-        return "ralph".to_owned();
-    };
-    let usage = usage.to_string();
-    let words: Vec<&str> = usage
-        .split_whitespace()
-        .skip_while(|word| *word != "ralph")
-        .take_while(|word| word.bytes().all(|b| b.is_ascii_lowercase()))
-        .collect();
-    if words.is_empty() {
-        "ralph".to_owned()
-    } else {
-        words.join(" ")
-    }
+/// Returns the command that was meant: `ralph run` of `ralph run --foo`.
+fn command(arguments: &[OsString]) -> String {
+    let known = Cli::command();
+    arguments
+        .iter()
+        .skip(1)
+        .find_map(|argument| known.find_subcommand(argument))
+        .map_or_else(
+            || "ralph".to_owned(),
+            |command| format!("ralph {}", command.get_name()),
+        )
 }

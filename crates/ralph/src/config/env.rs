@@ -20,6 +20,19 @@ const FROM_DOTENV: [&str; 3] = [
     "RALPH_DEFAULT_PROVIDER",
 ];
 
+/// Variables that say where a toolchain lives, with where it usually does below the home directory.
+const TOOLCHAINS: [(&str, Option<&str>); 9] = [
+    ("ASDF_DATA_DIR", Some(".asdf")),
+    ("GOROOT", None),
+    ("JAVA_HOME", None),
+    ("NVM_DIR", Some(".nvm")),
+    ("PYENV_ROOT", Some(".pyenv")),
+    ("RBENV_ROOT", Some(".rbenv")),
+    ("RUSTUP_HOME", Some(".rustup")),
+    ("SDKMAN_DIR", Some(".sdkman")),
+    ("VOLTA_HOME", Some(".volta")),
+];
+
 /// Shorter values of a variable are no secret worth hiding: they would black out ordinary words.
 const LEAST_SECRET_BYTES: usize = 8;
 
@@ -141,6 +154,24 @@ impl Environment {
     /// Returns the value of a variable whose name says that it is a credential.
     pub fn credential(&self, name: &str) -> Option<&str> {
         self.get(name).filter(|_| is_secret_name(name))
+    }
+
+    /// Returns the variables that say where toolchains live: as set, or where they usually are.
+    pub fn toolchains(&self) -> BTreeMap<String, String> {
+        let usual = |directory: &str| {
+            let path = self.home()?.join(directory);
+            path.is_dir().then(|| path.to_string_lossy().into_owned())
+        };
+        TOOLCHAINS
+            .into_iter()
+            .filter_map(|(name, directory)| {
+                let value = self
+                    .get(name)
+                    .map(str::to_owned)
+                    .or_else(|| usual(directory?))?;
+                Some((name.to_owned(), value))
+            })
+            .collect()
     }
 
     /// Returns everything that looks like a secret, by name and value, for the redactor.

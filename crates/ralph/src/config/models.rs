@@ -65,22 +65,14 @@ impl Profiles {
 
     /// Returns the profiles that hold in a directory: those of the nearest file, or the built-in ones.
     pub fn load(directory: &Path) -> Result<Self, ConfigError> {
-        match super::find(directory, Self::FILE) {
-            Some(path) => {
-                let text = problem::read(&path)?;
-                Self::parse(&path, &text).map(|by_name| Self {
-                    by_name,
-                    source: Some(path),
-                })
-            }
-            None => {
-                let path = Path::new("built-in models.yaml");
-                Self::parse(path, ralph_core::templates::MODELS).map(|by_name| Self {
-                    by_name,
-                    source: None,
-                })
-            }
-        }
+        let source = super::find(directory, Self::FILE);
+        let by_name = if let Some(path) = &source {
+            Self::parse(path, &problem::read(path)?)?
+        } else {
+            let path = Path::new("built-in models.yaml");
+            Self::parse(path, ralph_core::templates::MODELS)?
+        };
+        Ok(Self { by_name, source })
     }
 
     /// Parses the text of a `models.yaml`.
@@ -192,7 +184,7 @@ mod tests {
     #[test]
     fn what_has_no_meaning_is_an_error_with_its_place() {
         let profile = "profiles:\n  a:\n    litellm_model: x\n    max_output_tokens: 10\n";
-        let errors: String = [
+        let errors: Vec<String> = [
             format!("{profile}    tempreature: 1\n"),
             format!("{profile}    temperature: hot\n"),
             format!("{profile}{profile}"),
@@ -204,12 +196,12 @@ mod tests {
         .iter()
         .map(|text| {
             let error = Profiles::parse(Path::new("m.yaml"), text).unwrap_err();
-            format!("{error}\n")
+            error.to_string()
         })
         .collect();
         snapbox::assert_data_eq!(
-            errors,
-            snapbox::str![[r#"
+            errors.join("\n"),
+            snapbox::str![[r"
 `m.yaml` line 5, column 5: unknown field `tempreature`, expected one of litellm_model, max_output_tokens, temperature, tags, api_base, api_key_env, input_cost_per_token, output_cost_per_token, cache_read_input_token_cost, cache_creation_input_token_cost
 `m.yaml` line 5, column 18: invalid floating point
 `m.yaml` line 5, column 1: duplicate mapping key: profiles
@@ -217,8 +209,7 @@ mod tests {
 `m.yaml` line 1, column 11: expected mapping start
 `m.yaml` line 1, column 1: unknown field `x`, expected one of profiles
 `m.yaml` line 1, column 1: unexpected end of input
-
-"#]]
+"]]
         );
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! - [`View`] takes the records of a run one by one and shows them: with colours, budget bars and a
 //!   spinner on a terminal, as plain lines in a pipe, as JSON for scripts.
-//! - [`lines`] says what each event looks like; [`line`] is one line of it, [`format`] its numbers.
+//! - [`lines`] says what each event looks like; [`mod@line`] is one line of it, [`mod@format`] its
+//!   numbers.
 //! - [`sanitize`] and [`width`] keep text from doing anything but being read, within the width.
 //! - [`follow`] reads a journal as it grows.
 //! - [`Look`] decides once what this terminal can show.

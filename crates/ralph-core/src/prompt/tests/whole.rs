@@ -148,7 +148,7 @@ fn an_empty_run_says_so() {
             ..Snapshot::default()
         })
         .user,
-        str![[r#"
+        str![[r"
 ## 2. Task
 
 (none)
@@ -202,7 +202,7 @@ SCHEMA
 
 Reply now with one JSON object and nothing else.
 
-"#]]
+"]]
         .raw()
     );
 }

@@ -31,7 +31,7 @@ pub(super) fn of_command(
     search_path: &OsStr,
     directory: &Path,
     (name, mark): (Name, Mark),
-    extra: [&BTreeMap<String, String>; 2],
+    extra: [&BTreeMap<String, String>; 3],
 ) -> BTreeMap<OsString, OsString> {
     let mut variables: BTreeMap<OsString, OsString> = BTreeMap::new();
     let mut set = |variable: &str, value: &OsStr| variables.insert(variable.into(), value.into());
@@ -76,6 +76,7 @@ mod tests {
             "/s/local-000000000001".as_ref(),
             (name, mark),
             [
+                &map(&[("A", "host")]),
                 &map(&[("A", "sandbox"), ("B", "sandbox"), ("RALPH_SANDBOX", "x")]),
                 &map(&[("B", "command"), ("LANG", "de_DE.UTF-8")]),
             ],

@@ -20,6 +20,7 @@ mod environment;
 mod erase;
 mod exec;
 mod files;
+mod host;
 mod invocation;
 mod live;
 mod mark;

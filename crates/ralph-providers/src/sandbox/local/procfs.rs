@@ -16,6 +16,7 @@ pub(super) struct Process {
     pub(super) pid: Pid,
     /// None for the first process, and for one whose parent is in another namespace.
     pub(super) parent: Option<Pid>,
+    /// None for one that is just being reaped.
     pub(super) group: Option<Pid>,
     /// It has ended and waits to be reaped.
     pub(super) ended: bool,
@@ -44,14 +45,18 @@ fn parse_stat(line: &[u8]) -> Option<Process> {
     let rest = std::str::from_utf8(line.get(close + 1..)?).ok()?;
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?;
-    let mut number = || fields.next()?.parse::<i32>().ok();
-    let (parent, group) = (number()?, number()?);
     Some(Process {
-        pid: Pid::from_raw(pid.trim().parse().ok()?)?,
-        parent: Pid::from_raw(parent),
-        group: Pid::from_raw(group),
+        pid: parse_pid(pid.trim())?,
+        parent: parse_pid(fields.next()?),
+        group: parse_pid(fields.next()?),
         ended: matches!(state, "Z" | "X"),
     })
+}
+
+/// Reads the number of a process; 0 and -1 say that there is none.
+fn parse_pid(text: &str) -> Option<Pid> {
+    let number = text.parse().ok().filter(|number| *number > 0)?;
+    Pid::from_raw(number)
 }
 
 /// Returns the mark of a process; none if it is not limited in its file locks, or gone.
@@ -98,6 +103,15 @@ mod tests {
             })
         );
         assert_eq!(parse_stat(b"42 (a"), None);
+        assert_eq!(
+            parse_stat(b"42 (a) X 0 -1 -1 0 -1"),
+            Some(Process {
+                pid: Pid::from_raw(42).unwrap(),
+                parent: None,
+                group: None,
+                ended: true,
+            })
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Makes, finds and lists local sandboxes.
 
-use std::ffi::{OsStr, OsString};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -18,6 +19,7 @@ use rustix::io::Errno;
 
 use super::environment::{HOME, TMP};
 use super::erase::erase;
+use super::host::Host;
 use super::mark::Name;
 use super::record::Record;
 use super::sandbox::LocalSandbox;
@@ -31,7 +33,7 @@ use super::tree;
 #[derive(Debug)]
 pub struct LocalProvider {
     root: PathBuf,
-    search_path: OsString,
+    host: Host,
     adoption: Result<(), Errno>,
 }
 
@@ -42,9 +44,16 @@ impl LocalProvider {
         let root = root.into();
         Self {
             root: std::path::absolute(&root).unwrap_or(root),
-            search_path: search_path.into(),
+            host: Host::new(search_path.into()),
             adoption: sweep::adopt_orphans(),
         }
+    }
+
+    /// Lets commands know where toolchains live, by variables such as `RUSTUP_HOME`.
+    #[must_use]
+    pub fn with_toolchains(mut self, variables: BTreeMap<String, String>) -> Self {
+        self.host.toolchains = variables;
+        self
     }
 
     /// Makes a sandbox, or leaves nothing behind.
@@ -94,7 +103,7 @@ impl LocalProvider {
     }
 
     fn handle(&self, name: Name, dir: Dir, record: Record) -> LocalSandbox {
-        LocalSandbox::new(name, &self.root, dir, record.env, self.search_path.clone())
+        LocalSandbox::new(name, &self.root, dir, record.env, self.host.clone())
     }
 
     fn failed(&self, doing: &str, source: io::Error) -> SandboxError {
@@ -123,7 +132,7 @@ impl SandboxProvider for LocalProvider {
                 fix: format!("make it writable for the user that runs ralph, or choose another state directory than the one of `{}`", self.root.display()),
             });
         }
-        if !has_program(&self.search_path, "sh") {
+        if !self.host.has_program("sh") {
             problems.push(Problem {
                 what: "no directory of `PATH` has a program `sh`".into(),
                 fix: "add the directory of `sh`, usually `/bin`, to `PATH`".into(),
@@ -192,10 +201,4 @@ fn unwritable(root: &Path) -> Option<&Path> {
     let place = root.ancestors().find(|place| place.exists())?;
     let usable = place.is_dir() && access(place, Access::WRITE_OK | Access::EXEC_OK).is_ok();
     (!usable).then_some(place)
-}
-
-fn has_program(search_path: &OsStr, program: &str) -> bool {
-    std::env::split_paths(search_path)
-        .map(|directory| directory.join(program))
-        .any(|file| file.is_file() && access(&file, Access::EXEC_OK).is_ok())
 }

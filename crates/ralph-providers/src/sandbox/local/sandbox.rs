@@ -1,7 +1,7 @@
 //! The live handle of a local sandbox.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -20,6 +20,7 @@ use super::environment::{self, HOME, TMP};
 use super::erase::erase;
 use super::exec::{Bounds, attend};
 use super::files;
+use super::host::Host;
 use super::invocation::Invocation;
 use super::mark::{Mark, Name};
 use super::record::Record;
@@ -35,7 +36,7 @@ pub(super) struct LocalSandbox {
     root: PathBuf,
     dir: Dir,
     env: BTreeMap<String, String>,
-    search_path: OsString,
+    host: Host,
 }
 
 impl LocalSandbox {
@@ -44,7 +45,7 @@ impl LocalSandbox {
         root: &Path,
         dir: Dir,
         env: BTreeMap<String, String>,
-        search_path: OsString,
+        host: Host,
     ) -> Self {
         Self {
             id: name.id(),
@@ -52,7 +53,7 @@ impl LocalSandbox {
             root: root.to_owned(),
             dir,
             env,
-            search_path,
+            host,
         }
     }
 
@@ -91,15 +92,23 @@ impl LocalSandbox {
         };
         let mark = Mark::next(self.name);
         let root = self.root.join(&self.id.0);
-        let mut command = Command::new(program);
+        let mut command = match &self.host.setsid {
+            Some(setsid) => Command::new(setsid),
+            None => Command::new(program),
+        };
+        if self.host.setsid.is_some() {
+            command.arg(program);
+        } else {
+            command.process_group(0);
+        }
         command
             .args(arguments)
             .env_clear()
             .envs(environment::of_command(
-                &self.search_path,
+                &self.host.search_path,
                 &root,
                 (self.name, mark),
-                [&self.env, env],
+                [&self.host.toolchains, &self.env, env],
             ))
             .current_dir(path_of(&directory, &root.join(cwd.as_str())))
             .stdin(invocation.stdin())

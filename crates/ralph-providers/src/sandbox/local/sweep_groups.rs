@@ -7,6 +7,10 @@ use super::mark::{Mark, Name};
 
 /// Whose processes are looked for.
 #[derive(Debug, Clone, Copy)]
+#[expect(
+    dead_code,
+    reason = "the names say whose processes are meant; here only a group is used"
+)]
 pub(super) enum Owner {
     /// One command of this process, by its mark and its first process.
     Command(Mark, Pid),
@@ -15,6 +19,10 @@ pub(super) enum Owner {
 }
 
 /// Does nothing: there are no orphans to adopt here.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "it can fail where it does something"
+)]
 pub(super) fn adopt_orphans() -> Result<(), Errno> {
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitStatus;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -14,8 +14,8 @@ use super::sweep::{self, Owner};
 
 /// How long to wait between two passes for killed processes to disappear.
 const PASS_PAUSE: Duration = Duration::from_millis(1);
-/// How many passes a sweep makes at most; a process that a signal cannot end is left alone then.
-const MAX_PASSES: usize = 1000;
+/// How long a sweep goes on at most; a process that a signal cannot end is left alone then.
+const SWEEP_TIME: Duration = Duration::from_secs(5);
 /// How many passes in a row have to find nothing: one may miss a process born behind its back.
 const EMPTY_PASSES: usize = 2;
 
@@ -29,9 +29,9 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Starts a command in a process group of its own.
+    /// Starts a command, which is or makes itself the first of its own process group.
     pub(super) fn spawn(mut command: Command, mark: Mark) -> io::Result<Self> {
-        let child = command.process_group(0).spawn()?;
+        let child = command.spawn()?;
         let first = child
             .id()
             .and_then(|id| Pid::from_raw(id.cast_signed()))
@@ -96,7 +96,7 @@ impl Drop for Tree {
         if !self.ended {
             // Nobody is left to wait for it, so the thread does. Killed processes disappear within
             // a millisecond or two.
-            let mut sweep = Sweep::default();
+            let mut sweep = Sweep::new();
             while sweep.goes_on(self.owner()) {
                 thread::sleep(PASS_PAUSE);
             }
@@ -109,24 +109,30 @@ impl Drop for Tree {
 
 /// Kills every process of an owner and returns when none is left.
 pub(super) async fn kill(owner: Owner) {
-    let mut sweep = Sweep::default();
+    let mut sweep = Sweep::new();
     while sweep.goes_on(owner) {
         tokio::time::sleep(PASS_PAUSE).await;
     }
 }
 
 /// Killing, pass by pass, until nothing is found any more.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Sweep {
-    passes: usize,
+    begun: Instant,
     empty: usize,
 }
 
 impl Sweep {
+    fn new() -> Self {
+        Self {
+            begun: Instant::now(),
+            empty: 0,
+        }
+    }
+
     /// Makes passes until it has to wait for something to die; tells whether it has to.
     fn goes_on(&mut self, owner: Owner) -> bool {
-        while self.empty < EMPTY_PASSES && self.passes < MAX_PASSES {
-            self.passes += 1;
+        while self.empty < EMPTY_PASSES && self.begun.elapsed() < SWEEP_TIME {
             if sweep::pass(owner, Signal::KILL) > 0 {
                 self.empty = 0;
                 return true;

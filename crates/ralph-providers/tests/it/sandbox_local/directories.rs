@@ -129,6 +129,7 @@ async fn a_sealed_repository_is_named() {
             "cannot delete `repo/file`: Permission denied (os error 13)",
         ]
     );
+    sandbox.remove().await.unwrap();
 }
 
 #[tokio::test]

@@ -1,8 +1,11 @@
 //! The local sandbox: the contract, and what only it can be asked.
 
+#[cfg(target_os = "linux")]
 mod alone;
 mod contract;
 mod directories;
 mod place;
+#[cfg(target_os = "linux")]
 mod processes;
+#[cfg(target_os = "linux")]
 mod resources;

@@ -126,30 +126,30 @@ mod tests {
     fn bars_stand_side_by_side_where_there_is_room() {
         assert_data_eq!(
             shown(Style::Rich { columns: 80 }),
-            str![[r#"
+            str![[r"
   iterations ▮▯▯▯▯▯▯▯▯▯  10% 3/30
   wall time  ▯▯▯▯▯▯▯▯▯▯   0% 30s/120m
   cost       ▮▮▮▮▮▮▮▮▯▯  85% $8.50/$10.00
   tokens     ▮▮▮▮▮▮▮▮▮▮ 120% 1200/1000
 
-"#]]
+"]]
         );
         assert_data_eq!(
             shown(Style::Rich { columns: 60 }),
-            str![[r#"
+            str![[r"
   iterations ▮▯▯▯▯▯▯▯▯▯  10% 3/30
   wall time  ▯▯▯▯▯▯▯▯▯▯   0% 30s/120m
   cost       ▮▮▮▮▮▮▮▮▯▯  85% $8.50/$10.00
   tokens     ▮▮▮▮▮▮▮▮▮▮ 120% 1200/1000
 
-"#]]
+"]]
         );
         assert_data_eq!(
             shown(Style::Plain),
-            str![[r#"
+            str![[r"
   budgets: iterations 3/30 (10%), wall time 30s/120m (0%), cost $8.50/$10.00 (85%), tokens 1200/1000 (120%)
 
-"#]]
+"]]
         );
     }
 

@@ -75,56 +75,29 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
     reason = "`of` decides exhaustively which events come here"
 )]
 fn conversation(event: &Event, style: Style) -> Vec<Line> {
-    match (event, style) {
-        // On a terminal the spinner says these.
-        (Event::ModelAsked { .. }, Style::Rich { .. }) => Vec::new(),
-        (
-            Event::ModelAsked {
-                attempt,
-                prompt_bytes,
-                ..
-            },
-            Style::Plain,
-        ) => {
-            let size = format::bytes(*prompt_bytes as u64);
-            let asking = pieces::asking(*attempt);
-            vec![aside(&format!("… {asking} ({size})"))]
-        }
-        // Only commands take their time.
-        (Event::ActionStarted { action, label, .. }, Style::Plain) if action == "run" => {
-            vec![aside(&format!("… {}", pieces::action(action, label)))]
-        }
-        (
-            Event::ModelReplied {
-                usage,
-                cost_usd,
-                duration_ms,
-                ..
-            },
-            _,
-        ) => vec![replied(*usage, *cost_usd, *duration_ms)],
-        (
-            Event::ModelFailed {
-                error, retry_in_ms, ..
-            },
-            _,
-        ) => {
+    match event {
+        Event::ModelReplied {
+            usage,
+            cost_usd,
+            duration_ms,
+            ..
+        } => vec![replied(*usage, *cost_usd, *duration_ms)],
+        Event::ModelFailed {
+            error, retry_in_ms, ..
+        } => {
             let next = retry_in_ms.map_or_else(String::new, |wait| {
                 format!("; asked again in {}", format::milliseconds(wait))
             });
             vec![marked(BAD, Tone::Bad).folded(Tone::Plain, &format!("{error}{next}"))]
         }
-        (Event::ReplyRejected { errors, .. }, _) => {
+        Event::ReplyRejected { errors, .. } => {
             let mut lines = vec![marked(BAD, Tone::Bad).plain("the reply cannot be used")];
             lines.extend(reasons(errors.lines().take(TAIL_LINES)));
             lines
         }
-        (
-            Event::ReplyAccepted {
-                summary, repaired, ..
-            },
-            _,
-        ) => {
+        Event::ReplyAccepted {
+            summary, repaired, ..
+        } => {
             let mut lines = vec![Line::of("  ").folded(Tone::Strong, summary)];
             if *repaired {
                 lines.push(aside(
@@ -133,7 +106,33 @@ fn conversation(event: &Event, style: Style) -> Vec<Line> {
             }
             lines
         }
+        _ if style == Style::Plain => {
+            intent(event).map_or_else(Vec::new, |text| vec![aside(&format!("… {text}"))])
+        }
+        // On a terminal the spinner says what begins.
         _ => Vec::new(),
+    }
+}
+
+/// Returns what begins and takes its time.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "`of` decides exhaustively which events come here"
+)]
+fn intent(event: &Event) -> Option<String> {
+    match event {
+        Event::ModelAsked {
+            attempt,
+            prompt_bytes,
+            ..
+        } => {
+            let size = format::bytes(*prompt_bytes as u64);
+            Some(format!("{} ({size})", pieces::asking(*attempt)))
+        }
+        Event::ActionStarted { action, label, .. } if action == "run" => {
+            Some(pieces::action(action, label))
+        }
+        _ => None,
     }
 }
 

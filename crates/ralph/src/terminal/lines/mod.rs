@@ -1,8 +1,8 @@
 //! What each event looks like to a person.
 //!
 //! [`of`] gives the lines of a record and [`waiting`] what the spinner says after it; both decide
-//! exhaustively. The looks themselves: [`life`] for the run as a whole, [`iteration`] for what the
-//! model does, [`delivery`] for commits, pull request and verification, [`budgets`] for the bars.
+//! exhaustively. The looks themselves: [`life`] for the run as a whole, `iteration` for what the
+//! model does, `delivery` for commits, pull request and verification, [`budgets`] for the bars.
 
 pub mod budgets;
 mod delivery;

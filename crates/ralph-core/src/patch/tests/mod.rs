@@ -1,0 +1,16 @@
+//! Patches as models write them: those that are applied, those that are refused, damaged ones and
+//! large ones.
+
+mod applied;
+mod damaged;
+mod large;
+mod refused;
+
+/// The file of most cases.
+const PATH: &str = "src/lib.rs";
+
+/// Lines 1 to 20, one word each: `line1` … `line20`.
+fn twenty() -> String {
+    let lines: Vec<String> = (1..=20).map(|number| format!("line{number}\n")).collect();
+    lines.concat()
+}

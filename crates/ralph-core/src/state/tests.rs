@@ -1,0 +1,331 @@
+use super::*;
+use crate::budget::Limits;
+use crate::event::{DiffSize, IterationOutcome};
+use crate::id::{RunId, TaskId};
+use crate::plan::{Delivery, Engine};
+use crate::ports::{Ended, Isolation};
+use crate::run::PauseReason;
+
+fn commit(digit: char) -> CommitId {
+    CommitId::parse(&digit.to_string().repeat(40)).unwrap()
+}
+
+fn plan() -> RunPlan {
+    RunPlan {
+        run: RunId::parse("260301-100000-0001").unwrap(),
+        task_id: TaskId::parse("task-001").unwrap(),
+        title: "Foo".into(),
+        task_file: "/t/ralph_task.md".into(),
+        contract: Digest::of(b"contract"),
+        repo: "/t".into(),
+        base_branch: "main".into(),
+        base: commit('a'),
+        branch: "ralph/task-001/foo".into(),
+        engine: Engine::Actions,
+        sandbox: "local".into(),
+        isolation: Isolation::None,
+        model: "scripted:x".into(),
+        scm: "local".into(),
+        delivery: Delivery::PullRequest,
+        limits: Limits::default(),
+        test_command: "true".into(),
+        checkboxes: 2,
+    }
+}
+
+fn metrics(iteration: u32, loop_score: Option<f64>) -> Metrics {
+    Metrics {
+        iteration,
+        duration_ms: 0,
+        model_ms: 0,
+        command_ms: 0,
+        model_calls: 1,
+        usage: Usage::default(),
+        cost_usd: Usd::ZERO,
+        repaired: false,
+        actions: 0,
+        actions_ok: 0,
+        prompt_bytes: 0,
+        diff: DiffSize::default(),
+        test_exit_code: None,
+        tests: None,
+        boxes_ticked: 0,
+        boxes_total: 2,
+        loop_score,
+        head: commit('a'),
+    }
+}
+
+fn finished(iteration: u32, loop_score: Option<f64>) -> Event {
+    Event::IterationFinished {
+        iteration,
+        summary: String::new(),
+        outcome: IterationOutcome::Completed,
+        metrics: Box::new(metrics(iteration, loop_score)),
+        files: BTreeMap::new(),
+        logs: BTreeMap::new(),
+        then: None,
+    }
+}
+
+fn replied(attempt: u32, source: &str) -> Event {
+    Event::ModelReplied {
+        iteration: 1,
+        attempt,
+        response: Digest::of(source.as_bytes()),
+        usage: Usage {
+            input_tokens: 100,
+            output_tokens: 10,
+            ..Usage::default()
+        },
+        cost_usd: Usd::from_nanos(500),
+        duration_ms: 7,
+        source: Some(source.into()),
+    }
+}
+
+fn asked(attempt: u32) -> Event {
+    Event::ModelAsked {
+        iteration: 1,
+        attempt,
+        prompt: Digest::of(b"p"),
+        prompt_bytes: 9,
+    }
+}
+
+fn action(index: usize, result: ActionResult) -> Event {
+    Event::ActionFinished {
+        iteration: 1,
+        index,
+        action: "run".into(),
+        label: "true".into(),
+        result,
+        duration_ms: 20,
+        tail: String::new(),
+    }
+}
+
+fn started(index: usize, after: Option<Digest>) -> Event {
+    Event::ActionStarted {
+        iteration: 1,
+        index,
+        action: "run".into(),
+        label: "true".into(),
+        after,
+    }
+}
+
+/// Folds events as a journal would hold them, one second of activity each.
+fn after(events: impl IntoIterator<Item = Event>) -> RunState {
+    let first = Event::RunCreated {
+        plan: Box::new(plan()),
+    };
+    let records: Vec<Record> = std::iter::once(first)
+        .chain(events)
+        .zip(1..)
+        .map(|(event, seq)| Record {
+            v: 1,
+            seq,
+            prev: Digest::of(b""),
+            at: jiff::Timestamp::from_second(i64::try_from(seq).unwrap()).unwrap(),
+            active_ms: seq * 1000,
+            epoch: 1,
+            event,
+        })
+        .collect();
+    RunState::fold(&records).unwrap()
+}
+
+fn open_one() -> Event {
+    Event::IterationStarted {
+        iteration: 1,
+        head: commit('a'),
+    }
+}
+
+fn ran() -> ActionResult {
+    ActionResult::Ran {
+        ended: Ended::Exited(0),
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+    }
+}
+
+#[test]
+fn a_journal_without_a_creation_is_no_run() {
+    assert!(RunState::fold(&[]).is_none());
+    let state = after([]);
+    assert_eq!(state.status, RunStatus::Created);
+    let record = Record {
+        v: 1,
+        seq: 1,
+        prev: Digest::of(b""),
+        at: state.started_at,
+        active_ms: 0,
+        epoch: 0,
+        event: Event::Notice {
+            message: "x".into(),
+        },
+    };
+    assert!(RunState::fold(&[record]).is_none());
+}
+
+#[test]
+fn every_reply_is_charged_and_its_place_in_the_script_kept() {
+    let state = after([
+        open_one(),
+        asked(1),
+        replied(1, "line 1"),
+        asked(2),
+        replied(2, "line 2"),
+    ]);
+    assert_eq!(
+        state.spent(),
+        Spent {
+            iterations: 1,
+            wall_time: Duration::from_secs(6),
+            cost: Usd::from_nanos(1000),
+            tokens: 220,
+        }
+    );
+    assert_eq!(state.script, ["line 1", "line 2"]);
+    let open = state.open.unwrap();
+    assert_eq!((open.attempts, open.replies, open.model_ms), (2, 2, 14));
+    assert_eq!(open.response, Some(Digest::of(b"line 2")));
+}
+
+#[test]
+fn a_question_without_an_answer_leaves_no_reply_to_use() {
+    let rejected = Event::ReplyRejected {
+        iteration: 1,
+        attempt: 1,
+        errors: "bad".into(),
+    };
+    let open = after([
+        open_one(),
+        asked(1),
+        replied(1, "line 1"),
+        rejected,
+        asked(2),
+    ])
+    .open
+    .unwrap();
+    assert_eq!(
+        (open.response, open.rejected, open.replies, open.attempts),
+        (None, None, 1, 2)
+    );
+}
+
+#[test]
+fn an_intent_stays_pending_until_its_outcome() {
+    let digest = Digest::of(b"file");
+    let open = after([
+        open_one(),
+        started(0, None),
+        action(0, ran()),
+        started(1, Some(digest.clone())),
+    ])
+    .open
+    .unwrap();
+    assert_eq!(open.results, BTreeMap::from([(0, ran())]));
+    assert_eq!(open.pending, Some((1, Some(digest))));
+    assert_eq!(open.command_ms, 20);
+}
+
+#[test]
+fn an_interrupted_action_has_no_result() {
+    let events = [
+        open_one(),
+        started(0, None),
+        action(0, ActionResult::Interrupted),
+        started(0, None),
+    ];
+    let open = after(events).open.unwrap();
+    assert_eq!(open.results, BTreeMap::new());
+    assert_eq!(open.pending, Some((0, None)));
+}
+
+#[test]
+fn a_finished_iteration_is_closed_and_only_five_scores_are_kept() {
+    let state = after((1..=7).flat_map(|number| {
+        let start = Event::IterationStarted {
+            iteration: number,
+            head: commit('a'),
+        };
+        [start, finished(number, Some(f64::from(number) / 10.0))]
+    }));
+    assert_eq!(state.iteration, 7);
+    assert!(state.open.is_none());
+    assert_eq!(state.loop_scores, [0.3, 0.4, 0.5, 0.6, 0.7]);
+    assert_eq!(state.last_metrics.unwrap().iteration, 7);
+}
+
+#[test]
+fn a_refusal_is_told_to_exactly_one_iteration() {
+    let refused = Event::SuccessRefused {
+        iteration: 1,
+        reasons: vec!["open boxes".into()],
+    };
+    let first = [open_one(), refused, finished(1, None)];
+    assert_eq!(after(first.clone()).refusals, ["open boxes"]);
+    let second = Event::IterationStarted {
+        iteration: 2,
+        head: commit('a'),
+    };
+    let both = first.into_iter().chain([second, finished(2, None)]);
+    assert_eq!(after(both).refusals, Vec::<String>::new());
+}
+
+#[test]
+fn sandboxes_come_and_go() {
+    let made = |name: &str, purpose| Event::SandboxCreated {
+        sandbox: SandboxId(name.into()),
+        purpose,
+    };
+    let gone = |name: &str| Event::SandboxRemoved {
+        sandbox: SandboxId(name.into()),
+    };
+    let ready = Event::WorkspaceReady {
+        branch: "b".into(),
+        head: commit('b'),
+    };
+    let state = after([
+        made("w", Purpose::Work),
+        ready,
+        made("c", Purpose::CleanRoom),
+    ]);
+    assert_eq!(state.sandbox, Some(SandboxId("w".into())));
+    assert_eq!(state.clean_rooms, [SandboxId("c".into())]);
+    assert!(state.workspace_ready);
+    assert_eq!(state.head, commit('b'));
+    let state = after([
+        made("w", Purpose::Work),
+        made("c", Purpose::CleanRoom),
+        gone("c"),
+        gone("w"),
+    ]);
+    assert_eq!(
+        (state.sandbox, state.clean_rooms, state.workspace_ready),
+        (None, vec![], false)
+    );
+}
+
+#[test]
+fn contracts_that_were_in_force_are_remembered() {
+    let changed = Event::ContractChanged {
+        contract: Digest::of(b"new"),
+        changes: vec![],
+    };
+    let state = after([
+        changed,
+        Event::StatusChanged {
+            status: RunStatus::Paused(PauseReason::Person),
+        },
+    ]);
+    assert_eq!(state.contract, Digest::of(b"new"));
+    assert_eq!(
+        state.contracts,
+        [Digest::of(b"contract"), Digest::of(b"new")]
+    );
+    assert_eq!(state.status.reason().as_deref(), Some("paused by a person"));
+}

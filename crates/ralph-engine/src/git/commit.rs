@@ -1,0 +1,170 @@
+//! Commits in the sandbox, by plumbing: no hooks, and no look at files that are not committed.
+
+use ralph_core::id::CommitId;
+use ralph_core::path::WorkspacePath;
+use ralph_core::ports::Exec;
+
+use super::GitError;
+use super::sandbox::{SandboxGit, TIMEOUT, last_line};
+use crate::error::RunError;
+
+/// The most files one commit may touch.
+const MAX_COMMIT_FILES: usize = 500;
+/// The most bytes one commit may add.
+const MAX_COMMIT_BYTES: u64 = 20 << 20;
+
+/// How a commit went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommitOutcome {
+    /// There is a new commit.
+    Made(CommitId),
+    /// There was nothing to commit.
+    Nothing,
+    /// It was not made; the reason is for the model.
+    Rejected(String),
+}
+
+/// Whether the run's own files, `.ralph/` and `ralph_task.md`, are part of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnFiles {
+    /// They are not.
+    LeftOut,
+    /// They are.
+    Committed,
+}
+
+impl SandboxGit<'_> {
+    /// Commits the given paths, or all changes.
+    pub async fn commit(
+        &self,
+        message: &str,
+        paths: &[WorkspacePath],
+        own: OwnFiles,
+    ) -> Result<CommitOutcome, RunError> {
+        if let Err(why) = self.stage(paths).await? {
+            return Ok(CommitOutcome::Rejected(why));
+        }
+        if own == OwnFiles::Committed {
+            self.git(&["add", "--force", "--", ".ralph", "ralph_task.md"])
+                .await?;
+        }
+        let staged = self
+            .git(&[
+                "diff-index",
+                "--cached",
+                "--raw",
+                "-z",
+                "--no-renames",
+                "HEAD",
+            ])
+            .await?;
+        let blobs = staged_blobs(&String::from_utf8_lossy(&staged));
+        if blobs.is_empty() {
+            return Ok(CommitOutcome::Nothing);
+        }
+        if let Some(why) = self.too_much(&blobs).await? {
+            self.git(&["reset", "--quiet"]).await?;
+            return Ok(CommitOutcome::Rejected(why));
+        }
+        let script = "set -e; tree=$(git write-tree); commit=$(git commit-tree \"$tree\" -p HEAD -F -); \
+            git update-ref -m ralph HEAD \"$commit\"; echo \"$commit\"";
+        let exec = Exec::shell(script, TIMEOUT).with_stdin(message);
+        let answer = String::from_utf8_lossy(&self.checked("commit", exec).await?)
+            .trim()
+            .to_owned();
+        CommitId::parse(&answer)
+            .map(CommitOutcome::Made)
+            .ok_or_else(|| {
+                GitError::Unexpected {
+                    command: "commit".into(),
+                    answer,
+                }
+                .into()
+            })
+    }
+
+    async fn stage(&self, paths: &[WorkspacePath]) -> Result<Result<(), String>, RunError> {
+        let mut exec = Exec::argv(["git", "add", "--all"], TIMEOUT);
+        if !paths.is_empty() {
+            let list: Vec<&str> = paths.iter().map(WorkspacePath::as_str).collect();
+            let args = [
+                "git",
+                "add",
+                "--all",
+                "--pathspec-from-file=-",
+                "--pathspec-file-nul",
+            ];
+            exec = Exec::argv(args, TIMEOUT).with_stdin(list.join("\0"));
+        }
+        let answer = self
+            .exec(exec.with_env("GIT_LITERAL_PATHSPECS", "1"))
+            .await?;
+        Ok(if answer.ended.is_success() {
+            Ok(())
+        } else {
+            Err(last_line(&answer.stderr, answer.ended))
+        })
+    }
+
+    async fn too_much(&self, blobs: &[StagedBlob]) -> Result<Option<String>, RunError> {
+        if blobs.len() > MAX_COMMIT_FILES {
+            let dirs = top_directories(blobs);
+            return Ok(Some(format!(
+                "the commit has {} files, at most {MAX_COMMIT_FILES} are allowed; most are in {dirs}; ignore what is generated",
+                blobs.len()
+            )));
+        }
+        let ids: Vec<&str> = blobs.iter().map(|blob| blob.id.as_str()).collect();
+        let exec = Exec::argv(["git", "cat-file", "--batch-check=%(objectsize)"], TIMEOUT)
+            .with_stdin(ids.join("\n") + "\n");
+        let sizes = self.checked("cat-file", exec).await?;
+        let total: u64 = String::from_utf8_lossy(&sizes)
+            .lines()
+            .filter_map(|line| line.parse::<u64>().ok())
+            .sum();
+        Ok((total > MAX_COMMIT_BYTES).then(|| {
+            format!(
+                "the commit adds {} MiB, at most {} are allowed",
+                total >> 20,
+                MAX_COMMIT_BYTES >> 20
+            )
+        }))
+    }
+}
+
+struct StagedBlob {
+    id: String,
+    path: String,
+}
+
+/// Reads `:mode mode old new letter NUL path NUL` records.
+fn staged_blobs(raw: &str) -> Vec<StagedBlob> {
+    let mut parts = raw.split('\0');
+    let mut blobs = Vec::new();
+    while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
+        if let Some(id) = head.split(' ').nth(3) {
+            blobs.push(StagedBlob {
+                id: id.to_owned(),
+                path: path.to_owned(),
+            });
+        }
+    }
+    blobs
+}
+
+fn top_directories(blobs: &[StagedBlob]) -> String {
+    let mut counts = std::collections::BTreeMap::<&str, usize>::new();
+    for blob in blobs {
+        *counts
+            .entry(blob.path.split('/').next().unwrap_or_default())
+            .or_default() += 1;
+    }
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts
+        .iter()
+        .take(3)
+        .map(|(dir, count)| format!("`{dir}` ({count})"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,246 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ralph_core::budget::Limits;
+use ralph_core::id::{CommitId, RunId, TaskId};
+use ralph_core::plan::{Delivery, Engine};
+use ralph_core::ports::Isolation;
+use ralph_core::run::PauseReason;
+use ralph_core::secret::Secret;
+
+use super::*;
+use crate::store::StateDir;
+
+/// A clock that stands still until it is told to move.
+#[derive(Default)]
+struct StandingClock {
+    seconds: AtomicU64,
+}
+
+impl StandingClock {
+    fn advance(&self, seconds: u64) {
+        self.seconds.fetch_add(seconds, Ordering::Relaxed);
+    }
+}
+
+impl Clock for StandingClock {
+    fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::from_second(1_700_000_000).unwrap()
+    }
+    fn monotonic(&self) -> Duration {
+        Duration::from_secs(self.seconds.load(Ordering::Relaxed))
+    }
+}
+
+fn plan() -> RunPlan {
+    RunPlan {
+        run: RunId::parse("260301-100000-0001").unwrap(),
+        task_id: TaskId::parse("task-001").unwrap(),
+        title: "Foo".into(),
+        task_file: "/t/ralph_task.md".into(),
+        contract: Digest::of(b"contract"),
+        repo: "/t".into(),
+        base_branch: "main".into(),
+        base: CommitId::parse(&"a".repeat(40)).unwrap(),
+        branch: "ralph/task-001/foo".into(),
+        engine: Engine::Actions,
+        sandbox: "local".into(),
+        isolation: Isolation::None,
+        model: "scripted:x".into(),
+        scm: "local".into(),
+        delivery: Delivery::PullRequest,
+        limits: Limits::default(),
+        test_command: "true".into(),
+        checkboxes: 2,
+    }
+}
+
+struct Place {
+    _temporary: tempfile::TempDir,
+    state: StateDir,
+    dir: RunDir,
+    clock: Arc<StandingClock>,
+}
+
+fn place() -> Place {
+    let temporary = tempfile::tempdir().unwrap();
+    let state = StateDir::open(temporary.path().join("state")).unwrap();
+    let dir = state.run(&plan().run);
+    Place {
+        _temporary: temporary,
+        state,
+        dir,
+        clock: Arc::default(),
+    }
+}
+
+impl Place {
+    fn create(&self) -> Journal {
+        Journal::create(&self.dir, plan(), self.clock.clone(), Redactor::default()).unwrap()
+    }
+
+    fn open(&self) -> Result<Journal, JournalError> {
+        Journal::open(&self.dir, self.clock.clone(), Redactor::default())
+    }
+}
+
+fn notice(message: &str) -> Event {
+    Event::Notice {
+        message: message.into(),
+    }
+}
+
+#[test]
+fn records_are_numbered_and_chained() {
+    let place = place();
+    let mut journal = place.create();
+    assert_eq!(journal.append_all([notice("a"), notice("b")]).unwrap(), 3);
+    assert_eq!(*journal.latest().borrow(), 3);
+    drop(journal);
+    let mut journal = place.open().unwrap();
+    assert_eq!(journal.append(notice("c")).unwrap(), 4);
+    let text = fs::read_to_string(place.dir.journal()).unwrap();
+    let mut last = Digest::of(b"");
+    for (line, seq) in text.lines().zip(1..) {
+        let record: Record = serde_json::from_str(line).unwrap();
+        assert_eq!((record.seq, record.prev), (seq, last));
+        last = Digest::of(line.as_bytes());
+    }
+    assert_eq!(text.lines().count(), 4);
+}
+
+#[test]
+fn a_torn_record_is_put_aside_and_nothing_before_it_changes() {
+    let place = place();
+    let mut journal = place.create();
+    journal.append(notice("whole")).unwrap();
+    drop(journal);
+    let before = fs::read(place.dir.journal()).unwrap();
+    fs::write(
+        place.dir.journal(),
+        [before.as_slice(), b"{\"v\":1,\"seq\":3,"].concat(),
+    )
+    .unwrap();
+    let journal = place.open().unwrap();
+    assert_eq!(journal.state().seq, 2);
+    assert_eq!(fs::read(place.dir.journal()).unwrap(), before);
+    let kept = place
+        .dir
+        .recovered()
+        .join(format!("journal-{}.part", before.len()));
+    assert_eq!(fs::read(kept).unwrap(), b"{\"v\":1,\"seq\":3,");
+}
+
+#[test]
+fn a_changed_or_missing_record_is_found() {
+    let place = place();
+    let mut journal = place.create();
+    journal
+        .append_all([notice("one"), notice("two"), notice("three")])
+        .unwrap();
+    drop(journal);
+    let text = fs::read_to_string(place.dir.journal()).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let changed = text.replace("two", "TWO");
+    let missing = [lines[0], lines[1], lines[3]].concat();
+    let swapped = [lines[0], lines[2], lines[1], lines[3]].concat();
+    for (damaged, line) in [(changed, 4), (missing, 3), (swapped, 2)] {
+        fs::write(place.dir.journal(), damaged).unwrap();
+        let Err(JournalError::Damaged { line: found, .. }) = place.open() else {
+            panic!("not found")
+        };
+        assert_eq!(found, line);
+    }
+}
+
+#[test]
+fn only_one_process_has_a_run() {
+    let place = place();
+    assert!(!place.dir.is_held());
+    let journal = place.create();
+    assert!(place.dir.is_held());
+    assert!(matches!(place.open(), Err(JournalError::Held { .. })));
+    drop(journal);
+    assert!(!place.dir.is_held());
+    place.open().unwrap();
+}
+
+#[test]
+fn time_stands_still_while_a_run_is_paused_or_left() {
+    let place = place();
+    let mut journal = place.create();
+    let status = |status| Event::StatusChanged { status };
+    journal.append(status(RunStatus::Preparing)).unwrap();
+    place.clock.advance(10);
+    journal
+        .append(status(RunStatus::Paused(PauseReason::Person)))
+        .unwrap();
+    place.clock.advance(1000);
+    assert_eq!(journal.active(), Duration::from_secs(10));
+    journal.append(status(RunStatus::Running)).unwrap();
+    place.clock.advance(5);
+    journal.append(notice("last words")).unwrap();
+    drop(journal);
+    place.clock.advance(5000);
+    let journal = place.open().unwrap();
+    assert_eq!(journal.active(), Duration::from_secs(15));
+}
+
+#[test]
+fn secrets_are_cut_out_and_the_chain_still_holds() {
+    let place = place();
+    let redactor = Redactor::new(vec![(
+        "KEY".into(),
+        Secret::new("correct horse battery".into()),
+    )]);
+    let mut journal = Journal::create(&place.dir, plan(), place.clock.clone(), redactor).unwrap();
+    journal
+        .append_all([notice("it is correct horse battery!"), notice("next")])
+        .unwrap();
+    drop(journal);
+    let text = fs::read_to_string(place.dir.journal()).unwrap();
+    assert!(!text.contains("horse"));
+    assert!(text.contains("it is [REDACTED:KEY]!"));
+    place.open().unwrap();
+}
+
+#[test]
+fn a_run_is_found_by_id_prefix_task_or_last() {
+    let place = place();
+    assert!(matches!(
+        place.state.find("last"),
+        Err(crate::store::FindError::None)
+    ));
+    drop(place.create());
+    let second = RunPlan {
+        run: RunId::parse("260301-100001-0002").unwrap(),
+        task_id: TaskId::parse("other").unwrap(),
+        ..plan()
+    };
+    let dir = place.state.run(&second.run);
+    drop(
+        Journal::create(
+            &dir,
+            second.clone(),
+            place.clock.clone(),
+            Redactor::default(),
+        )
+        .unwrap(),
+    );
+    for (query, expected) in [
+        ("last", &second.run),
+        ("260301-100000-0001", &plan().run),
+        ("260301-100000", &plan().run),
+        ("task-001", &plan().run),
+        ("other", &second.run),
+    ] {
+        assert_eq!(place.state.find(query).unwrap(), *expected, "{query}");
+    }
+    assert!(matches!(
+        place.state.find("2603"),
+        Err(crate::store::FindError::Ambiguous { .. })
+    ));
+    assert!(matches!(
+        place.state.find("nothing"),
+        Err(crate::store::FindError::Unknown(_))
+    ));
+}

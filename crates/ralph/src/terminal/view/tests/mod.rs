@@ -1,0 +1,156 @@
+mod plain;
+mod rich;
+mod story;
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use ralph_core::event::{Event, Record, VERSION};
+use ralph_core::id::Digest;
+use ralph_core::run::{PauseReason, RunStatus};
+use ralph_core::state::RunState;
+
+use super::*;
+
+/// Keeps what is written where a test can see it.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Kept {
+    fn take(&self) -> String {
+        let bytes = std::mem::take(&mut *self.0.lock().unwrap());
+        String::from_utf8(bytes).unwrap()
+    }
+}
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Shows events as they would be in a journal, and returns what was written for each chapter.
+fn shown<const N: usize>(chapters: [Vec<Event>; N], mode: Mode) -> [String; N] {
+    let kept = Kept::default();
+    let mut view = View::new(Box::new(kept.clone()), mode);
+    let mut state: Option<RunState> = None;
+    let mut seq = 0;
+    chapters.map(|events| {
+        for event in events {
+            seq += 1;
+            let record = record(seq, event);
+            match &mut state {
+                Some(state) => state.apply(&record),
+                None => state = RunState::begin(&record),
+            }
+            view.show(&record, state.as_ref().unwrap());
+        }
+        kept.take()
+    })
+}
+
+fn record(seq: u64, event: Event) -> Record {
+    Record {
+        v: VERSION,
+        seq,
+        prev: Digest::of(b""),
+        at: "2026-03-01T10:00:00Z".parse().unwrap(),
+        active_ms: seq * 1_000,
+        epoch: 1,
+        event,
+    }
+}
+
+#[test]
+fn the_spinner_says_what_is_waited_for() {
+    let mut state: Option<RunState> = None;
+    let mut said: Vec<String> = Vec::new();
+    for (seq, event) in (1..).zip(story::chapters().concat()) {
+        let record = record(seq, event);
+        match &mut state {
+            Some(state) => state.apply(&record),
+            None => state = RunState::begin(&record),
+        }
+        let waiting = lines::waiting(&record, state.as_ref().unwrap());
+        said.push(waiting.unwrap_or_else(|| "nothing".into()));
+    }
+    said.dedup();
+    snapbox::assert_data_eq!(
+        said.join("\n"),
+        snapbox::str![[r"
+preparing the sandbox
+working
+preparing the sandbox
+bringing the repository into the sandbox
+working
+collecting what the model will see
+asking the model
+waiting to ask the model again
+asking the model, attempt 2
+working
+asking the model, attempt 3
+working
+write src/hello.txt
+checking
+run make test
+checking
+working
+checking
+working
+pushing `ralph/task-001/say-hello`
+working
+verifying bbbbbbbbbb in a clean room
+verifying in a clean room
+working
+nothing
+"]]
+    );
+}
+
+#[test]
+fn json_is_the_journals_record_line_by_line() {
+    let text = shown(story::chapters(), Mode::Json).concat();
+    let events: Vec<Event> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Record>(line).unwrap().event)
+        .collect();
+    assert_eq!(events, story::chapters().concat());
+}
+
+#[test]
+fn nothing_from_outside_reaches_the_terminal_as_an_escape() {
+    let evil = "\u{1b}]0;owned\u{7}\u{1b}[2Jx\r\u{202e}y";
+    let events = vec![
+        story::created(),
+        Event::ReplyAccepted {
+            iteration: 1,
+            summary: evil.into(),
+            actions: 0,
+            repaired: false,
+        },
+        story::finished(0, "run", evil, story::ran(1), evil),
+        Event::Notice {
+            message: evil.into(),
+        },
+        story::status(RunStatus::Paused(PauseReason::Model {
+            question: evil.into(),
+        })),
+    ];
+    let [plain] = shown([events.clone()], Mode::Plain);
+    assert!(
+        !plain.contains(['\u{1b}', '\r', '\u{7}', '\u{202e}']),
+        "{plain:?}"
+    );
+    assert_eq!(plain.matches("x �y").count(), 5, "{plain}");
+    let [rich] = shown([events], Mode::Rich(Width::Fixed(80), Progress::Hidden));
+    assert!(!rich.contains(['\r', '\u{7}', '\u{202e}']));
+    let own = ["1", "2", "31", "32", "33", "36", "0"].map(|code| format!("{code}m"));
+    for rest in rich.split('\u{1b}').skip(1) {
+        let rest = rest.strip_prefix('[').unwrap_or("not a colour");
+        assert!(own.iter().any(|code| rest.starts_with(code)), "{rest:?}");
+    }
+}

@@ -1,0 +1,137 @@
+//! How a run looks in a pipe.
+
+use snapbox::{assert_data_eq, str};
+
+use super::*;
+
+/// Returns one chapter of the story.
+fn chapter(number: usize) -> String {
+    shown(story::chapters(), Mode::Plain)[number].clone()
+}
+
+#[test]
+fn the_beginning() {
+    assert_data_eq!(
+        chapter(0),
+        str![[r"
+Say hello (task-001)
+  run      260301-100000-0001
+  task     /home/me/hello/ralph_task.md · 2 checkboxes
+  repo     /home/me/hello · main at aaaaaaaaaa
+  branch   ralph/task-001/say-hello · pull request
+  sandbox  local · no isolation: commands run as you
+  model    scripted:replies.jsonl · actions
+  tests    make test
+  budgets  10 iterations · 60m wall time · $1.00 cost · 20000 tokens
+  … preparing
+  sandbox `local-1` is made
+  the repository is on `ralph/task-001/say-hello` at aaaaaaaaaa
+  … running
+
+── iteration 1 ──
+  … asking the model (12.3 KB)
+  ✗ model `x` is not available at the moment: status 429; asked again in 2.0s
+  … asking the model, attempt 2 (12.3 KB)
+  the model answered: 8,200 tokens in, 345 out, $0.05 (2.3s)
+  ✗ the reply cannot be used
+    - actions[0]: unknown action `fly`
+    - claims: missing
+  … asking the model, attempt 3 (12.3 KB)
+  the model answered: 8,200 tokens in, 345 out, $0.05 (2.3s)
+  Write the greeting, then see whether the tests like it; they are strict about the comma
+  the reply had to be repaired before it could be read
+
+"]]
+    );
+}
+
+#[test]
+fn actions() {
+    assert_data_eq!(
+        chapter(1),
+        str![[r"
+  ✓ write src/hello.txt · 13 bytes (12ms)
+  … run make test
+  ✗ run make test · exit 2 (12ms)
+    │ one
+    │ two: red
+  ✓ run true · exit 0 (12ms)
+  ✗ patch src/other.txt (12ms)
+    hunk 1 does not fit: line 3 of the file is not the line the patch expects there
+  ⊘ write .git/config refused
+    `.git` is the runner's
+  ⊘ commit Say hello · skipped: action 4 failed
+  ✗ run sleep 100 · the program died while it ran (12ms)
+
+"]]
+    );
+}
+
+#[test]
+fn checks() {
+    assert_data_eq!(
+        chapter(2),
+        str![[r"
+  ✓ M1.1 verified
+  ✗ M1.2 not verified: its verify command is red
+    ✗ M1.2 `make test` exit 1 (1.5s)
+  boxes 1/2: M1.1
+  ✗ tests `make test` exit 1, 3 passed, 1 failed, 2 skipped (1.5s)
+  ⚠ tampering: `.ralph/guardrails.md` was shortened
+  ⚠ 80% of `max_tokens_total` is used
+  iteration 1 ended at action 4 · +10 −2 in 1 file · loop score 0.3 (1m 05s)
+  budgets: iterations 1/10 (10%), wall time 31s/60m (0%), cost $0.10/$1.00 (10%), tokens 17090/20000 (85%)
+
+"]]
+    );
+}
+
+#[test]
+fn steering() {
+    assert_data_eq!(
+        chapter(3),
+        str![[r"
+  » rotate accepted
+  ⚠ resume refused: it is not paused
+  » the task file has changed: max_iterations: 10 → 20, a box was added
+  ⚠ the changed task file is not used: `max_iterations` is missing
+  » the working tree has changes that were not taken along
+  took 2 commits, now at bbbbbbbbbb
+  ✗ the commits were not taken: branch `main` was moved
+  pushed bbbbbbbbbb to `ralph/task-001/say-hello`
+  pull request #7 opened (draft) file:///home/me/pulls/7
+  ✗ not done yet
+    - box M1.2 is not ticked
+
+"]]
+    );
+}
+
+#[test]
+fn the_verdict() {
+    assert_data_eq!(
+        chapter(4),
+        str![[r"
+  … verifying
+
+── verification of bbbbbbbbbb ──
+  clean room `local-2` is made
+  ✓ tests `make test` exit 0, 0 passed (1.5s)
+  ✗ bbbbbbbbbb is not green
+    - no test was executed
+  `local-2` is removed
+  taken over by process 43
+  ✓ tests `make test` exit 0, 4 passed (1.5s)
+  ✓ M1.1 `make test` exit 0 (1.5s)
+  ✓ bbbbbbbbbb is green in a clean room
+  pull request #7 updated (open) file:///home/me/pulls/7
+
+✓ succeeded — Say hello
+  pull request #7 (open) file:///home/me/pulls/7
+  commit bbbbbbbbbb is verified in a clean room
+  1 of 2 boxes checked off
+  1 iteration · 52.0s · 17,090 tokens · $0.10
+
+"]]
+    );
+}

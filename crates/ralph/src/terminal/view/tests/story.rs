@@ -1,0 +1,402 @@
+//! The events of a run that meets everything that can happen.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ralph_core::budget::{Budget, Limits};
+use ralph_core::event::{ActionResult, DiffSize, Event, IterationOutcome, Metrics, Purpose};
+use ralph_core::id::{CommitId, Digest, RunId, TaskId};
+use ralph_core::money::Usd;
+use ralph_core::plan::{Delivery, Engine, RunPlan};
+use ralph_core::ports::{Ended, Isolation, PullRequest, PullState, SandboxId, Usage};
+use ralph_core::run::{Command, RunStatus};
+use ralph_core::verdict::{CheckResult, TestCount};
+
+/// Returns the whole story in its chapters.
+pub(super) fn chapters() -> [Vec<Event>; 5] {
+    [beginning(), actions(), checks(), steering(), verdict()]
+}
+
+fn commit(digit: &str) -> CommitId {
+    CommitId::parse(&digit.repeat(40)).unwrap()
+}
+
+pub(super) fn created() -> Event {
+    let plan = RunPlan {
+        run: RunId::parse("260301-100000-0001").unwrap(),
+        task_id: TaskId::parse("task-001").unwrap(),
+        title: "Say hello".into(),
+        task_file: "/home/me/hello/ralph_task.md".into(),
+        contract: Digest::of(b"contract"),
+        repo: "/home/me/hello".into(),
+        base_branch: "main".into(),
+        base: commit("a"),
+        branch: "ralph/task-001/say-hello".into(),
+        engine: Engine::Actions,
+        sandbox: "local".into(),
+        isolation: Isolation::None,
+        model: "scripted:replies.jsonl".into(),
+        scm: "local".into(),
+        delivery: Delivery::PullRequest,
+        limits: Limits {
+            max_iterations: Some(10),
+            max_wall_time: Some(Duration::from_hours(1)),
+            max_cost: Usd::from_dollars(1.0),
+            max_tokens: Some(20_000),
+        },
+        test_command: "make test".into(),
+        checkboxes: 2,
+    };
+    Event::RunCreated {
+        plan: Box::new(plan),
+    }
+}
+
+pub(super) fn status(status: RunStatus) -> Event {
+    Event::StatusChanged { status }
+}
+
+fn check(name: &str, code: i32, tests: Option<TestCount>) -> CheckResult {
+    CheckResult {
+        name: name.into(),
+        command: "make test".into(),
+        ended: Ended::Exited(code),
+        duration_ms: 1_500,
+        tests,
+    }
+}
+
+fn counted(passed: u64, failed: u64, skipped: u64) -> TestCount {
+    TestCount {
+        passed,
+        failed,
+        skipped,
+    }
+}
+
+fn started(index: usize, action: &str, label: &str) -> Event {
+    Event::ActionStarted {
+        iteration: 1,
+        index,
+        action: action.into(),
+        label: label.into(),
+        after: None,
+    }
+}
+
+pub(super) fn finished(
+    index: usize,
+    action: &str,
+    label: &str,
+    result: ActionResult,
+    tail: &str,
+) -> Event {
+    Event::ActionFinished {
+        iteration: 1,
+        index,
+        action: action.into(),
+        label: label.into(),
+        result,
+        duration_ms: 12,
+        tail: tail.into(),
+    }
+}
+
+pub(super) fn ran(code: i32) -> ActionResult {
+    ActionResult::Ran {
+        ended: Ended::Exited(code),
+        stdout_bytes: 10,
+        stderr_bytes: 0,
+    }
+}
+
+fn replied(attempt: u32) -> Event {
+    Event::ModelReplied {
+        iteration: 1,
+        attempt,
+        response: Digest::of(b"response"),
+        usage: Usage {
+            input_tokens: 8_200,
+            output_tokens: 345,
+            ..Usage::default()
+        },
+        cost_usd: Usd::from_dollars(0.05).unwrap(),
+        duration_ms: 2_300,
+        source: None,
+    }
+}
+
+fn asked(attempt: u32) -> Event {
+    Event::ModelAsked {
+        iteration: 1,
+        attempt,
+        prompt: Digest::of(b"prompt"),
+        prompt_bytes: 12_345,
+    }
+}
+
+fn iteration_finished(outcome: IterationOutcome, diff: DiffSize) -> Event {
+    Event::IterationFinished {
+        iteration: 1,
+        summary: "Write the greeting".into(),
+        outcome,
+        metrics: Box::new(Metrics {
+            iteration: 1,
+            duration_ms: 65_000,
+            model_ms: 0,
+            command_ms: 0,
+            model_calls: 2,
+            usage: Usage::default(),
+            cost_usd: Usd::ZERO,
+            repaired: false,
+            actions: 3,
+            actions_ok: 1,
+            prompt_bytes: 0,
+            diff,
+            test_exit_code: None,
+            tests: None,
+            boxes_ticked: 0,
+            boxes_total: 2,
+            loop_score: Some(0.3),
+            head: commit("b"),
+        }),
+        files: BTreeMap::new(),
+        logs: BTreeMap::new(),
+        then: None,
+    }
+}
+
+fn pull(state: PullState, opened: bool) -> Event {
+    Event::PullRequestUpdated {
+        pull: PullRequest {
+            number: 7,
+            url: "file:///home/me/pulls/7".into(),
+            state,
+            head: commit("b"),
+        },
+        opened,
+    }
+}
+
+/// The beginning of a run, up to the model's first usable answer.
+pub(super) fn beginning() -> Vec<Event> {
+    let sandbox = SandboxId("local-1".into());
+    vec![
+        created(),
+        Event::RunOpened { epoch: 1, pid: 42 },
+        status(RunStatus::Preparing),
+        Event::SandboxCreated {
+            sandbox,
+            purpose: Purpose::Work,
+        },
+        Event::WorkspaceReady {
+            branch: "ralph/task-001/say-hello".into(),
+            head: commit("a"),
+        },
+        status(RunStatus::Running),
+        Event::IterationStarted {
+            iteration: 1,
+            head: commit("a"),
+        },
+        asked(1),
+        Event::ModelFailed {
+            iteration: 1,
+            attempt: 1,
+            error: "model `x` is not available at the moment: status 429".into(),
+            retry_in_ms: Some(2_000),
+        },
+        asked(2),
+        replied(2),
+        Event::ReplyRejected {
+            iteration: 1,
+            attempt: 2,
+            errors: "actions[0]: unknown action `fly`\nclaims: missing".into(),
+        },
+        asked(3),
+        replied(3),
+        Event::ReplyAccepted {
+            iteration: 1,
+            summary: "Write the greeting, then see whether the tests like it; they are strict \
+                      about the comma"
+                .into(),
+            actions: 6,
+            repaired: true,
+        },
+    ]
+}
+
+/// What actions come to.
+pub(super) fn actions() -> Vec<Event> {
+    vec![
+        started(0, "write", "src/hello.txt"),
+        finished(
+            0,
+            "write",
+            "src/hello.txt",
+            ActionResult::Done {
+                detail: "13 bytes".into(),
+            },
+            "",
+        ),
+        started(1, "run", "make test"),
+        finished(1, "run", "make test", ran(2), "one\ntwo: \u{1b}[31mred\u{1b}[0m\n"),
+        finished(2, "run", "run true", ran(0), "not shown"),
+        finished(
+            3,
+            "patch",
+            "src/other.txt",
+            ActionResult::Failed {
+                why: "hunk 1 does not fit: line 3 of the file is not the line the patch expects there"
+                    .into(),
+            },
+            "",
+        ),
+        finished(
+            4,
+            "write",
+            ".git/config",
+            ActionResult::Refused {
+                why: "`.git` is the runner's".into(),
+            },
+            "",
+        ),
+        finished(
+            5,
+            "commit",
+            "Say hello",
+            ActionResult::Skipped {
+                why: "action 4 failed".into(),
+            },
+            "",
+        ),
+        finished(6, "run", "sleep 100", ActionResult::Interrupted, ""),
+    ]
+}
+
+/// What the runner finds out about an iteration.
+pub(super) fn checks() -> Vec<Event> {
+    vec![
+        Event::ClaimChecked {
+            iteration: 1,
+            checkbox: "M1.1".into(),
+            verified: true,
+            why: String::new(),
+            checks: vec![check("M1.1", 0, None)],
+        },
+        Event::ClaimChecked {
+            iteration: 1,
+            checkbox: "M1.2".into(),
+            verified: false,
+            why: "its verify command is red".into(),
+            checks: vec![check("M1.2", 1, None)],
+        },
+        Event::BoxesTicked {
+            ticked: vec!["M1.1".into()],
+        },
+        Event::TestsRun {
+            iteration: 1,
+            check: check("tests", 1, Some(counted(3, 1, 2))),
+        },
+        Event::Tamper {
+            iteration: 1,
+            path: ".ralph/guardrails.md".into(),
+            finding: "was shortened".into(),
+        },
+        Event::BudgetWarning {
+            budget: Budget::Tokens,
+            percent: 80,
+        },
+        iteration_finished(
+            IterationOutcome::ActionFailed { index: 3 },
+            DiffSize {
+                files: 1,
+                added: 10,
+                removed: 2,
+            },
+        ),
+    ]
+}
+
+/// What people do, and what becomes of the commits.
+pub(super) fn steering() -> Vec<Event> {
+    vec![
+        Event::CommandReceived {
+            id: "1".into(),
+            command: Command::Rotate,
+            refused: None,
+        },
+        Event::CommandReceived {
+            id: "2".into(),
+            command: Command::Resume,
+            refused: Some("it is not paused".into()),
+        },
+        Event::ContractChanged {
+            contract: Digest::of(b"new"),
+            changes: vec!["max_iterations: 10 → 20".into(), "a box was added".into()],
+        },
+        Event::ContractRejected {
+            why: "`max_iterations` is missing".into(),
+        },
+        Event::Notice {
+            message: "the working tree has changes that were not taken along".into(),
+        },
+        Event::CommitsImported {
+            head: commit("b"),
+            commits: 2,
+        },
+        Event::ImportRefused {
+            why: "branch `main` was moved".into(),
+        },
+        Event::PushStarted {
+            branch: "ralph/task-001/say-hello".into(),
+            head: commit("b"),
+        },
+        Event::Pushed {
+            branch: "ralph/task-001/say-hello".into(),
+            head: commit("b"),
+        },
+        pull(PullState::Draft, true),
+        Event::StateSaved {
+            reference: "refs/ralph/task-001".into(),
+            commit: commit("c"),
+        },
+        Event::SuccessRefused {
+            iteration: 1,
+            reasons: vec!["box M1.2 is not ticked".into()],
+        },
+    ]
+}
+
+/// Two verifications and the verdict.
+pub(super) fn verdict() -> Vec<Event> {
+    let room = SandboxId("local-2".into());
+    vec![
+        status(RunStatus::Verifying),
+        Event::VerifyStarted { head: commit("b") },
+        Event::SandboxCreated {
+            sandbox: room.clone(),
+            purpose: Purpose::CleanRoom,
+        },
+        Event::VerifyFinished {
+            head: commit("b"),
+            contract: Digest::of(b"contract"),
+            green: false,
+            checks: vec![check("tests", 0, Some(counted(0, 0, 0)))],
+            reasons: vec!["no test was executed".into()],
+        },
+        Event::SandboxRemoved { sandbox: room },
+        Event::RunOpened { epoch: 2, pid: 43 },
+        Event::VerifyFinished {
+            head: commit("b"),
+            contract: Digest::of(b"contract"),
+            green: true,
+            checks: vec![
+                check("tests", 0, Some(counted(4, 0, 0))),
+                check("M1.1", 0, None),
+            ],
+            reasons: vec![],
+        },
+        pull(PullState::Open, false),
+        status(RunStatus::Succeeded),
+    ]
+}

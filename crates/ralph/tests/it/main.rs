@@ -1,0 +1,14 @@
+//! Runs the real program the way people and scripts do.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test whose preparations fail should fail there"
+)]
+
+mod follow;
+mod looks;
+mod reading;
+mod starting;
+mod steering;
+mod support;
+mod usage;

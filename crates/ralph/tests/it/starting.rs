@@ -1,0 +1,128 @@
+//! From nothing to a task file that can be run.
+
+use std::fs;
+
+use serde_json::json;
+use snapbox::{assert_data_eq, str};
+
+use crate::support::Ralph;
+
+#[test]
+fn init_writes_a_task_file_once() {
+    let ralph = Ralph::new();
+    let first = ralph.run(&["init"]);
+    assert_eq!((first.code, first.stderr.as_str()), (0, ""));
+    assert_data_eq!(
+        first.stdout,
+        str![[r"
+wrote ralph_task.md
+
+next:
+  1. say what should be done and how to see that it is: edit ralph_task.md
+  2. see what it lacks: ralph lint
+  3. let it be done: ralph run
+
+also read where they exist:
+  config/models.yaml  model profiles; `ralph init --models` writes it
+  ralph.toml          settings of the project
+  .env                credentials; the environment wins
+
+"]]
+    );
+    let task = ralph.project().join("ralph_task.md");
+    assert_eq!(
+        fs::read_to_string(&task).unwrap(),
+        ralph_core::templates::TASK
+    );
+
+    fs::write(&task, "mine").unwrap();
+    let second = ralph.run(&["init"]);
+    assert_eq!(
+        (second.code, second.stderr.as_str()),
+        (
+            1,
+            "ralph: will not overwrite `ralph_task.md` — it exists — add --force to write it anew, \
+             or remove it\n"
+        )
+    );
+    assert_eq!(fs::read_to_string(&task).unwrap(), "mine");
+
+    assert_eq!(ralph.run(&["init", "--force"]).code, 0);
+    assert_eq!(
+        fs::read_to_string(&task).unwrap(),
+        ralph_core::templates::TASK
+    );
+}
+
+#[test]
+fn init_writes_the_profiles_beside_a_task_file_that_is_there() {
+    let ralph = Ralph::new();
+    let task = ralph.project().join("ralph_task.md");
+    fs::write(&task, "mine").unwrap();
+    let seen = ralph.run(&["init", "--models"]);
+    assert_eq!(seen.code, 0);
+    assert!(
+        seen.stdout
+            .starts_with("wrote config/models.yaml\nkept ralph_task.md\n"),
+        "{seen:?}"
+    );
+    assert_eq!(fs::read_to_string(&task).unwrap(), "mine");
+    let models = fs::read_to_string(ralph.project().join("config/models.yaml")).unwrap();
+    assert_eq!(models, ralph_core::templates::MODELS);
+}
+
+#[test]
+fn what_init_writes_can_be_linted_and_a_missing_key_is_found() {
+    let ralph = Ralph::new();
+    assert_eq!(ralph.run(&["init"]).code, 0);
+    let seen = ralph.run(&["lint"]);
+    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+    let report = ralph.json(&["lint", "--json"]);
+    assert_eq!(report["ok"], json!(true));
+
+    let task = ralph.project().join("ralph_task.md");
+    let text = fs::read_to_string(&task).unwrap();
+    let text = text.replace("max_iterations: 30\n", "");
+    fs::write(&task, text).unwrap();
+    let seen = ralph.run(&["lint"]);
+    assert_eq!((seen.code, seen.stderr.as_str()), (1, ""), "{seen:?}");
+    assert_data_eq!(
+        seen.stdout,
+        str![[r"
+ralph_task.md:52: error[missing-max-iterations] `max_iterations` is missing
+    fix: write the line `max_iterations: 30` into the front matter
+ralph_task.md: 1 error, 0 warnings
+
+"]]
+    );
+    let seen = ralph.run(&["lint", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&seen.stdout).unwrap();
+    assert_eq!((seen.code, &report["ok"]), (1, &json!(false)));
+    let keys: Vec<&String> = report["findings"][0].as_object().unwrap().keys().collect();
+    assert_eq!(
+        keys,
+        ["code", "severity", "line", "column", "message", "fix"]
+    );
+}
+
+#[test]
+fn a_missing_task_file_is_a_finding_for_scripts() {
+    let ralph = Ralph::new();
+    let seen = ralph.run(&["lint", "no.md", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&seen.stdout).unwrap();
+    assert_eq!((seen.code, seen.stderr.as_str()), (1, ""));
+    assert_eq!(
+        (&report["ok"], &report["findings"][0]["code"]),
+        (&json!(false), &json!("missing-task-file"))
+    );
+}
+
+#[test]
+fn completions_complete_in_every_shell() {
+    let ralph = Ralph::new();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let seen = ralph.run(&["completions", shell]);
+        assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));
+        assert!(seen.stdout.contains("rotate"), "{shell}");
+    }
+}

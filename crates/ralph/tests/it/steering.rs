@@ -1,0 +1,170 @@
+//! Commands that reach a run, with a process that works on it and without.
+
+use std::time::Duration;
+
+use ralph_core::event::Event;
+use ralph_core::run::{Command, RunStatus};
+use ralph_engine::journal::{self, Journal};
+use ralph_engine::mailbox::Mailbox;
+use serde_json::json;
+
+use crate::support::{Ralph, status, succeeded, working};
+
+const ONE: &str = "260301-100000-0001";
+
+/// Answers the next command like a process that works on the run.
+fn answer(
+    ralph: &Ralph,
+    mut journal: Journal,
+    refused: Option<&str>,
+) -> std::thread::JoinHandle<Command> {
+    let mailbox = Mailbox::new(ralph.dir(ONE).commands());
+    let refused = refused.map(str::to_owned);
+    std::thread::spawn(move || {
+        let letter = loop {
+            match mailbox.next() {
+                Some(letter) => break letter,
+                None => std::thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        let event = Event::CommandReceived {
+            id: letter.id.clone(),
+            command: letter.command,
+            refused,
+        };
+        journal.append(event).unwrap();
+        mailbox.discard(&letter.id);
+        letter.command
+    })
+}
+
+#[test]
+fn a_process_answers_and_the_answer_is_told() {
+    for (verb, command, said) in [
+        (
+            "pause",
+            Command::Pause,
+            "pause accepted; it waits at its next action",
+        ),
+        (
+            "rotate",
+            Command::Rotate,
+            "rotate accepted; a fresh iteration starts at its next action",
+        ),
+        (
+            "stop",
+            Command::Stop,
+            "stop accepted; its sandbox is kept for a look",
+        ),
+    ] {
+        let ralph = Ralph::new();
+        let journal = ralph.held_run(ONE, "one", working());
+        let process = answer(&ralph, journal, None);
+        let seen = ralph.run(&[verb, "one"]);
+        assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));
+        assert_eq!(seen.stdout, format!("run {ONE}: {said}\n"));
+        assert_eq!(process.join().unwrap(), command);
+    }
+}
+
+#[test]
+fn a_refusal_is_told() {
+    let ralph = Ralph::new();
+    let journal = ralph.held_run(ONE, "one", working());
+    let process = answer(&ralph, journal, Some("its commit is being verified"));
+    let seen = ralph.run(&["rotate", "one"]);
+    assert_eq!(
+        (seen.code, seen.stderr),
+        (
+            1,
+            format!(
+                "ralph: cannot rotate run `{ONE}` — its commit is being verified — see where it \
+                 stands with `ralph show {ONE}`\n"
+            )
+        )
+    );
+    assert_eq!(process.join().unwrap(), Command::Rotate);
+}
+
+#[test]
+fn a_run_that_nobody_works_on_can_be_stopped_and_nothing_else() {
+    let ralph = Ralph::new();
+    ralph.make_run(ONE, "one", working());
+    for verb in ["pause", "rotate"] {
+        let seen = ralph.run(&[verb, "one"]);
+        assert_eq!(
+            (seen.code, seen.stderr),
+            (
+                1,
+                format!(
+                    "ralph: cannot {verb} run `{ONE}` — no process works on it — continue it with \
+                     `ralph resume {ONE}`\n"
+                )
+            )
+        );
+    }
+    let before = journal::read(&ralph.dir(ONE).journal()).unwrap().len();
+    let seen = ralph.run(&["stop", "one"]);
+    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));
+    assert_eq!(
+        ralph.json(&["show", "one", "--json"])["status"],
+        json!("stopped")
+    );
+    let events: Vec<Event> = journal::read(&ralph.dir(ONE).journal())
+        .unwrap()
+        .into_iter()
+        .skip(before)
+        .map(|record| record.event)
+        .collect();
+    let [
+        Event::CommandReceived {
+            command, refused, ..
+        },
+        last,
+    ] = events.as_slice()
+    else {
+        panic!("{events:?}");
+    };
+    assert_eq!((*command, refused), (Command::Stop, &None));
+    assert_eq!(*last, status(RunStatus::Stopped));
+}
+
+#[test]
+fn a_run_that_has_ended_takes_no_command() {
+    let ralph = Ralph::new();
+    ralph.make_run(ONE, "one", succeeded());
+    for verb in ["pause", "rotate", "stop"] {
+        let seen = ralph.run(&[verb, "one"]);
+        assert_eq!(
+            (seen.code, seen.stderr),
+            (
+                1,
+                format!(
+                    "ralph: cannot {verb} run `{ONE}` — it has succeeded — see where it stands with \
+                     `ralph show {ONE}`\n"
+                )
+            )
+        );
+    }
+}
+
+#[test]
+fn a_process_that_dies_before_it_answers_leaves_the_run_to_us() {
+    let ralph = Ralph::new();
+    let journal = ralph.held_run(ONE, "one", working());
+    let mailbox = Mailbox::new(ralph.dir(ONE).commands());
+    let process = std::thread::spawn(move || {
+        while mailbox.next().is_none() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        drop(journal);
+    });
+    let seen = ralph.run(&["stop", "one"]);
+    process.join().unwrap();
+    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));
+    assert_eq!(
+        ralph.json(&["show", "one", "--json"])["status"],
+        json!("stopped")
+    );
+    assert_eq!(Mailbox::new(ralph.dir(ONE).commands()).next(), None);
+}

@@ -1,0 +1,211 @@
+//! A home and a project of their own for every test, and runs that stand where a test needs them.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ralph_core::budget::Limits;
+use ralph_core::event::Event;
+use ralph_core::id::{CommitId, Digest, RunId, TaskId};
+use ralph_core::money::Usd;
+use ralph_core::plan::{Delivery, Engine, RunPlan};
+use ralph_core::ports::{Clock, Isolation, PullRequest, PullState, Usage};
+use ralph_core::run::RunStatus;
+use ralph_core::secret::Redactor;
+use ralph_engine::journal::Journal;
+use ralph_engine::store::{RunDir, StateDir};
+use tempfile::TempDir;
+
+/// What the shell sees of a command.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Seen {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// The program with a state directory and a working directory of its own.
+pub(crate) struct Ralph {
+    home: TempDir,
+    project: TempDir,
+}
+
+impl Ralph {
+    pub(crate) fn new() -> Self {
+        Self {
+            home: tempfile::tempdir().unwrap(),
+            project: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// Returns the working directory.
+    pub(crate) fn project(&self) -> &Path {
+        self.project.path()
+    }
+
+    /// Returns the command line, ready to be started in a clean environment.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ralph"));
+        command
+            .args(args)
+            .env_clear()
+            .env("RALPH_HOME", self.home.path())
+            .env("PATH", "/usr/bin:/bin")
+            .current_dir(self.project.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub(crate) fn run(&self, args: &[&str]) -> Seen {
+        self.command(args).output().unwrap().into()
+    }
+
+    /// Runs a command that must succeed and returns its JSON.
+    pub(crate) fn json(&self, args: &[&str]) -> serde_json::Value {
+        let seen = self.run(args);
+        assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+        serde_json::from_str(&seen.stdout).unwrap()
+    }
+
+    /// Returns the state directory.
+    pub(crate) fn state(&self) -> StateDir {
+        StateDir::open(self.home.path().to_owned()).unwrap()
+    }
+
+    /// Returns the directory of a run.
+    pub(crate) fn dir(&self, id: &str) -> RunDir {
+        self.state().run(&RunId::parse(id).unwrap())
+    }
+
+    /// Makes a run with these events after its creation, and keeps hold of it.
+    pub(crate) fn held_run(&self, id: &str, task: &str, events: Vec<Event>) -> Journal {
+        let clock = Arc::new(Stopped);
+        let dir = self.dir(id);
+        let mut journal =
+            Journal::create(&dir, plan(id, task), clock, Redactor::default()).unwrap();
+        journal.append_all(events).unwrap();
+        journal
+    }
+
+    /// Makes a run with these events after its creation; nobody works on it.
+    pub(crate) fn make_run(&self, id: &str, task: &str, events: Vec<Event>) {
+        drop(self.held_run(id, task, events));
+    }
+}
+
+/// A clock that always shows the same time.
+struct Stopped;
+
+impl Clock for Stopped {
+    fn now(&self) -> jiff::Timestamp {
+        "2026-03-01T10:00:00Z".parse().unwrap()
+    }
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+pub(crate) fn commit(digit: &str) -> CommitId {
+    CommitId::parse(&digit.repeat(40)).unwrap()
+}
+
+pub(crate) fn status(status: RunStatus) -> Event {
+    Event::StatusChanged { status }
+}
+
+/// The events of a run that is in the middle of its first iteration.
+pub(crate) fn working() -> Vec<Event> {
+    vec![
+        Event::RunOpened { epoch: 1, pid: 1 },
+        status(RunStatus::Preparing),
+        status(RunStatus::Running),
+        Event::IterationStarted {
+            iteration: 1,
+            head: commit("a"),
+        },
+        Event::ModelReplied {
+            iteration: 1,
+            attempt: 1,
+            response: Digest::of(b""),
+            usage: Usage {
+                input_tokens: 1200,
+                output_tokens: 34,
+                ..Usage::default()
+            },
+            cost_usd: Usd::from_dollars(0.25).unwrap(),
+            duration_ms: 5,
+            source: None,
+        },
+    ]
+}
+
+/// The events of a run that has succeeded with a pull request.
+pub(crate) fn succeeded() -> Vec<Event> {
+    let mut events = working();
+    events.extend([
+        Event::BoxesTicked {
+            ticked: vec!["M1.1".into(), "M1.2".into()],
+        },
+        Event::CommitsImported {
+            head: commit("b"),
+            commits: 1,
+        },
+        Event::PullRequestUpdated {
+            pull: PullRequest {
+                number: 3,
+                url: "file:///pulls/3".into(),
+                state: PullState::Open,
+                head: commit("b"),
+            },
+            opened: true,
+        },
+        status(RunStatus::Verifying),
+        Event::VerifyFinished {
+            head: commit("b"),
+            contract: Digest::of(b""),
+            green: true,
+            checks: vec![],
+            reasons: vec![],
+        },
+        status(RunStatus::Succeeded),
+    ]);
+    events
+}
+
+fn plan(id: &str, task: &str) -> RunPlan {
+    RunPlan {
+        run: RunId::parse(id).unwrap(),
+        task_id: TaskId::parse(task).unwrap(),
+        title: "Say hello".into(),
+        task_file: "/project/ralph_task.md".into(),
+        contract: Digest::of(b"contract"),
+        repo: "/project".into(),
+        base_branch: "main".into(),
+        base: commit("a"),
+        branch: format!("ralph/{task}/say-hello"),
+        engine: Engine::Actions,
+        sandbox: "local".into(),
+        isolation: Isolation::None,
+        model: "scripted:replies.jsonl".into(),
+        scm: "local".into(),
+        delivery: Delivery::PullRequest,
+        limits: Limits {
+            max_iterations: Some(10),
+            ..Limits::default()
+        },
+        test_command: "make test".into(),
+        checkboxes: 2,
+    }
+}

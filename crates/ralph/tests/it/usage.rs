@@ -1,0 +1,196 @@
+//! What the program says when the command line or the machine makes no sense.
+
+use serde_json::json;
+use snapbox::{assert_data_eq, str};
+
+use crate::support::{Ralph, Seen, working};
+
+#[test]
+fn every_refusal_is_one_line_and_exit_2() {
+    let ralph = Ralph::new();
+    let mut lines = String::new();
+    for args in [
+        &["frobnicate"][..],
+        &["lnit"],
+        &["run", "--foo"],
+        &["run", "--sanbox", "x"],
+        &["run", "a.md", "b.md"],
+        &["run", "--engine"],
+        &["run", "--engine", "magic"],
+        &["run", "--profile", "p", "--model", "m"],
+        &["run", "--new", "--resume"],
+        &["run", "--repo", ""],
+        &["runs", "--json", "--json"],
+        &["show"],
+        &["show", ""],
+        &["completions"],
+        &["completions", "tcsh"],
+    ] {
+        let seen = ralph.run(args);
+        assert_eq!(seen.code, 2, "{args:?}: {seen:?}");
+        assert_eq!(seen.stderr.lines().count(), 1, "{args:?}: {seen:?}");
+        assert_eq!(seen.stderr.matches(" — ").count(), 2, "{args:?}: {seen:?}");
+        lines.push_str(&seen.stderr);
+    }
+    assert_data_eq!(
+        lines,
+        str![[r"
+ralph: unknown command `frobnicate` — ralph has no such command — did you mean `rotate`?
+ralph: unknown command `lnit` — ralph has no such command — did you mean `init` or `lint`?
+ralph: unexpected option `--foo` — `ralph run` does not take it — see `ralph run --help`
+ralph: unexpected option `--sanbox` — `ralph run` does not take it — did you mean `--sandbox`?
+ralph: unexpected argument `b.md` — `ralph run` does not take it — see `ralph run --help`
+ralph: no value for --engine <ENGINE> — it needs one — see `ralph run --help`
+ralph: `magic` is no value for --engine <ENGINE> — it takes actions, agent — see `ralph run --help`
+ralph: --profile <PROFILE> does not go with --model <MODEL> — only one of them can hold — see `ralph run --help`
+ralph: --new does not go with --resume — only one of them can hold — see `ralph run --help`
+ralph: no value for --repo <PATH|URL> — it needs one — see `ralph run --help`
+ralph: --json is given twice — once is enough — see `ralph runs --help`
+ralph: missing <RUN> — `ralph show` needs it — see `ralph show --help`
+ralph: no value for <RUN> — it needs one — see `ralph show --help`
+ralph: missing <SHELL> — `ralph completions` needs it — see `ralph completions --help`
+ralph: `tcsh` is no value for <SHELL> — it takes bash, elvish, fish, powershell, zsh — did you mean `zsh`?
+
+"]]
+    );
+}
+
+#[test]
+fn every_failure_is_one_line_and_exit_1() {
+    let ralph = Ralph::new();
+    let mut lines = String::new();
+    let mut fail = |ralph: &Ralph, args: &[&str]| {
+        let seen = ralph.run(args);
+        assert_eq!(seen.code, 1, "{args:?}: {seen:?}");
+        assert_eq!(seen.stdout, "", "{args:?}");
+        assert_eq!(seen.stderr.lines().count(), 1, "{args:?}: {seen:?}");
+        lines.push_str(&seen.stderr);
+    };
+    fail(&ralph, &["show", "last"]);
+    fail(&ralph, &["lint"]);
+    fail(&ralph, &["lint", "."]);
+    ralph.make_run("260301-100000-0001", "one", working());
+    ralph.make_run("260301-100000-0002", "two", working());
+    for command in [
+        "show", "logs", "pause", "resume", "rotate", "stop", "audit", "replay",
+    ] {
+        fail(&ralph, &[command, "unknown"]);
+    }
+    fail(&ralph, &["show", "2603"]);
+    fail(&ralph, &["pause", "one"]);
+    fail(&ralph, &["rotate", "one"]);
+    assert_data_eq!(
+        lines,
+        str![[r"
+ralph: there are no runs yet — nothing has been started with this state directory — start one with `ralph run`
+ralph: there is no task file `ralph_task.md` — nothing has that name — name another file, or write one with `ralph init`
+ralph: cannot read `.` — Is a directory (os error 21) — name a task file that you can read
+ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
+ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
+ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
+ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
+ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
+ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
+ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
+ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
+ralph: `2603` fits 2 runs — 260301-100000-0001, 260301-100000-0002 — give more characters of the id
+ralph: cannot pause run `260301-100000-0001` — no process works on it — continue it with `ralph resume 260301-100000-0001`
+ralph: cannot rotate run `260301-100000-0001` — no process works on it — continue it with `ralph resume 260301-100000-0001`
+
+"]]
+    );
+}
+
+#[test]
+fn help_and_version_are_no_errors_and_read_nothing() {
+    let ralph = Ralph::new();
+    // A configuration that would be refused, and no place for the state.
+    std::fs::write(ralph.project().join("ralph.toml"), "nonsense").unwrap();
+    for args in [
+        &["--help"][..],
+        &["-h"],
+        &["run", "--help"],
+        &["help", "lint"],
+        &["--version"],
+    ] {
+        let output = ralph
+            .command(args)
+            .env_remove("RALPH_HOME")
+            .output()
+            .unwrap();
+        let seen = Seen::from(output);
+        assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{args:?}");
+        assert!(seen.stdout.contains("ralph"), "{args:?}");
+    }
+    let seen = ralph.run(&[]);
+    assert_eq!((seen.code, seen.stdout.as_str()), (2, ""));
+    assert!(seen.stderr.contains("Usage: ralph <COMMAND>"), "{seen:?}");
+}
+
+#[test]
+fn without_a_home_there_is_one_clear_line() {
+    let ralph = Ralph::new();
+    let output = ralph
+        .command(&["runs"])
+        .env_remove("RALPH_HOME")
+        .output()
+        .unwrap();
+    assert_eq!(
+        Seen::from(output),
+        Seen {
+            code: 1,
+            stdout: String::new(),
+            stderr:
+                "ralph: there is no place for the state directory — neither RALPH_HOME nor HOME \
+                     is set — set RALPH_HOME to a directory of yours\n"
+                    .into(),
+        }
+    );
+}
+
+#[test]
+fn scripts_get_the_error_as_json_too() {
+    let ralph = Ralph::new();
+    let seen = ralph.run(&["show", "last", "--json"]);
+    assert_eq!(seen.code, 1);
+    assert!(seen.stderr.starts_with("ralph: there are no runs yet — "));
+    let error: serde_json::Value = serde_json::from_str(&seen.stdout).unwrap();
+    assert_eq!(
+        error,
+        json!({"error": {
+            "what": "there are no runs yet",
+            "why": "nothing has been started with this state directory",
+            "fix": "start one with `ralph run`",
+        }})
+    );
+    let usage = ralph.run(&["show", "--json"]);
+    let error: serde_json::Value = serde_json::from_str(&usage.stdout).unwrap();
+    assert_eq!(
+        (usage.code, &error["error"]["what"]),
+        (2, &json!("missing <RUN>"))
+    );
+}
+
+#[test]
+fn a_damaged_journal_is_named() {
+    let ralph = Ralph::new();
+    ralph.make_run("260301-100000-0001", "one", working());
+    let journal = ralph.dir("260301-100000-0001").journal();
+    let text = std::fs::read_to_string(&journal).unwrap();
+    std::fs::write(&journal, text.replace("\"attempt\":1", "\"attempt\":2")).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.remove(2);
+    std::fs::write(&journal, lines.join("\n") + "\n").unwrap();
+    let seen = ralph.run(&["show", "one"]);
+    assert_eq!(
+        (seen.code, seen.stderr),
+        (
+            1,
+            format!(
+                "ralph: journal `{}` is damaged at line 3 — record 4 does not follow record 2 — put \
+                 back a copy of the file, or start the task again with `ralph run --new`\n",
+                journal.display()
+            )
+        )
+    );
+}
