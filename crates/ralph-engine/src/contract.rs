@@ -1,10 +1,11 @@
 //! The contract in force: the task file as the run holds it, and changes that a person makes to it.
 //!
 //! A person edits the task file on the host: the one the run was started with, or the run's own
-//! copy. What the model does to its copy in the sandbox never comes here.
+//! copy. What the model does to its copy in the sandbox never comes here. Every contract that was in
+//! force is kept, so that an edit that cannot be used, or that nobody has looked at yet, loses nothing.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ralph_core::id::Digest;
 use ralph_core::lint;
@@ -24,10 +25,11 @@ pub struct Pinned {
     source: PathBuf,
     task: TaskFile,
     digest: Digest,
-    /// The bytes of the source that were looked at last.
     source_seen: Option<Digest>,
-    /// The bytes of the run's copy that were looked at or written last.
-    copy_seen: Option<Digest>,
+    /// What the run's own copy is unless a person has changed it.
+    host_seen: Option<Digest>,
+    /// The text with the ticks of the moment.
+    shown: String,
 }
 
 /// What became of a person's change.
@@ -52,33 +54,55 @@ pub fn digest(task: &TaskFile) -> Digest {
     Digest::of(text.trim_start_matches('\u{feff}').as_bytes())
 }
 
-/// Pins a new run's contract: once for the run, once for people to change.
-pub fn pin(dir: &RunDir, task: &TaskFile) -> Result<(), StoreError> {
-    let text = task.with_ticks(&BTreeSet::new());
-    durable::write(&dir.pinned_contract(), text.as_bytes())?;
-    durable::write(&dir.contract(), text.as_bytes())
-}
-
 impl Pinned {
-    /// Reads the contract of a run. `known` are the contracts that were in force at some time.
-    pub fn open(dir: &RunDir, source: PathBuf, known: &[Digest]) -> Result<Self, RunError> {
-        let path = dir.pinned_contract();
-        let bytes = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
-        let task = TaskFile::parse(&bytes).map_err(|findings| {
-            let first = findings.first().map(ToString::to_string);
-            RunError::Contract(first.unwrap_or_default())
-        })?;
-        // A source that was in force once is the one the run started from; only a new one is a change.
-        let source_seen = read(&source).filter(|bytes| {
-            TaskFile::parse(bytes).is_ok_and(|task| known.contains(&digest(&task)))
-        });
-        Ok(Self {
+    /// Pins a new run's contract.
+    pub fn pin(dir: &RunDir, source: PathBuf, task: TaskFile) -> Result<Self, StoreError> {
+        let digest = digest(&task);
+        keep(dir, &digest, &task)?;
+        let mut pinned = Self {
             dir: dir.clone(),
-            digest: digest(&task),
-            source_seen: source_seen.map(|bytes| Digest::of(&bytes)),
-            copy_seen: Some(Digest::of(&bytes)),
             source,
             task,
+            digest: digest.clone(),
+            source_seen: Some(digest),
+            host_seen: None,
+            shown: String::new(),
+        };
+        pinned.write_ticks(&BTreeSet::new())?;
+        Ok(pinned)
+    }
+
+    /// Reads the contract of an existing run. `known` are the contracts that were in force before.
+    pub fn open(
+        dir: &RunDir,
+        source: PathBuf,
+        in_force: &Digest,
+        known: &[Digest],
+    ) -> Result<Self, RunError> {
+        let path = dir.kept_contract(in_force);
+        let bytes = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
+        let task = TaskFile::parse(&bytes).map_err(|findings| {
+            RunError::Contract(
+                findings
+                    .first()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+            )
+        })?;
+        // A source that was in force once is the one the run started from; only a new one is a change.
+        let source_now = read(&source).map(|(_, digest)| digest);
+        let source_seen = source_now.filter(|digest| known.contains(digest));
+        // Only the ticks differ after a crash; anything else is a person's.
+        let host = std::fs::read(dir.contract()).unwrap_or_default();
+        let untouched = TaskFile::parse(&host).is_ok_and(|task| digest(&task) == *in_force);
+        Ok(Self {
+            dir: dir.clone(),
+            source,
+            digest: in_force.clone(),
+            task,
+            source_seen,
+            host_seen: untouched.then(|| Digest::of(&host)),
+            shown: String::new(),
         })
     }
 
@@ -106,44 +130,65 @@ impl Pinned {
         &self.digest
     }
 
-    /// Writes the ticks into the run's copies and returns the text that the sandbox should show.
+    /// Writes the ticks into the run's copy and returns the text that the sandbox should show. A copy
+    /// that a person has changed is left alone until the change is taken up.
     pub fn write_ticks(&mut self, ticked: &BTreeSet<String>) -> Result<String, StoreError> {
-        let text = self.task.with_ticks(ticked);
-        let digest = Digest::of(text.as_bytes());
-        if self.copy_seen.as_ref() != Some(&digest) {
-            durable::write(&self.dir.pinned_contract(), text.as_bytes())?;
-            durable::write(&self.dir.contract(), text.as_bytes())?;
-            self.copy_seen = Some(digest);
+        self.shown = self.task.with_ticks(ticked);
+        let there = std::fs::read(self.dir.contract()).ok();
+        let there = there.map(|bytes| Digest::of(&bytes));
+        if there.is_none() || there == self.host_seen {
+            self.put_back()?;
         }
-        Ok(text)
+        Ok(self.shown.clone())
+    }
+
+    /// Makes the run's own copy what is in force.
+    fn put_back(&mut self) -> Result<(), StoreError> {
+        let digest = Digest::of(self.shown.as_bytes());
+        if self.host_seen.as_ref() != Some(&digest) || !self.dir.contract().exists() {
+            durable::write(&self.dir.contract(), self.shown.as_bytes())?;
+            self.host_seen = Some(digest);
+        }
+        Ok(())
     }
 
     /// Looks whether a person changed the contract, and takes a usable change up.
-    pub fn take_up(&mut self) -> Option<Taken> {
-        let copy = read(&self.dir.contract())?;
-        let now = Some(Digest::of(&copy));
-        if self.copy_seen != now {
-            self.copy_seen = now;
-            let taken = self.consider(&copy);
-            if matches!(taken, Some(Taken::Rejected(_))) {
-                // The next tick writes the copy anew; what the person wrote is kept aside.
-                let kept = self.dir.recovered().join("ralph_task.rejected.md");
-                durable::make_dir(&self.dir.recovered())
-                    .and_then(|()| durable::write(&kept, &copy))
-                    .ok();
+    pub fn take_up(&mut self) -> Result<Option<Taken>, StoreError> {
+        if let Ok(host) = std::fs::read(self.dir.contract()) {
+            let host_now = Digest::of(&host);
+            if self.host_seen.as_ref() != Some(&host_now) {
+                self.host_seen = Some(host_now);
+                return self.take_up_host(&host);
             }
-            return taken;
         }
-        let source = read(&self.source)?;
-        let now = Some(Digest::of(&source));
-        if self.source_seen == now {
-            return None;
+        let Some((bytes, source_now)) = read(&self.source) else {
+            return Ok(None);
+        };
+        if self.source_seen.as_ref() == Some(&source_now) {
+            return Ok(None);
         }
-        self.source_seen = now;
-        self.consider(&source)
+        self.source_seen = Some(source_now);
+        self.consider(&bytes)
     }
 
-    fn consider(&mut self, bytes: &[u8]) -> Option<Taken> {
+    /// Takes up a change of the run's own copy; one that cannot be used is put aside.
+    fn take_up_host(&mut self, host: &[u8]) -> Result<Option<Taken>, StoreError> {
+        let taken = match self.consider(host)? {
+            Some(Taken::Rejected(why)) => {
+                let aside = self.dir.rejected_contract();
+                durable::write(&aside, host)?;
+                let aside = aside.display();
+                Some(Taken::Rejected(format!("{why}; the text is in `{aside}`")))
+            }
+            taken => taken,
+        };
+        if !matches!(taken, Some(Taken::Changed { .. })) {
+            self.put_back()?;
+        }
+        Ok(taken)
+    }
+
+    fn consider(&mut self, bytes: &[u8]) -> Result<Option<Taken>, StoreError> {
         let report = lint::check(bytes);
         let usable = report.is_ok();
         let task = match report.task {
@@ -154,35 +199,47 @@ impl Pinned {
                     .first()
                     .map(ToString::to_string)
                     .unwrap_or_default();
-                return Some(Taken::Rejected(first));
+                return Ok(Some(Taken::Rejected(first)));
             }
         };
         let new_digest = digest(&task);
         if new_digest == self.digest {
-            return None;
+            return Ok(None);
         }
         if let Some(key) = fixed_key(&self.task.contract, &task.contract) {
-            return Some(Taken::Rejected(format!(
+            return Ok(Some(Taken::Rejected(format!(
                 "`{key}` cannot change while a run is under way"
-            )));
+            ))));
         }
         let taken = Taken::Changed {
             changes: differences(&self.task, &task),
             reopened: reopened(&self.task, &task),
             digest: new_digest.clone(),
         };
+        // Kept before the journal names it.
+        keep(&self.dir, &new_digest, &task)?;
         self.task = task;
         self.digest = new_digest;
-        Some(taken)
+        Ok(Some(taken))
     }
 }
 
-/// Returns a file's bytes, if there is one of a size that a task can have.
-fn read(path: &Path) -> Option<Vec<u8>> {
+/// Keeps a contract under its digest.
+fn keep(dir: &RunDir, digest: &Digest, task: &TaskFile) -> Result<(), StoreError> {
+    let path = dir.kept_contract(digest);
+    path.parent().map_or(Ok(()), durable::make_dir)?;
+    let text = task.with_ticks(&BTreeSet::new());
+    durable::write(&path, text.as_bytes())
+}
+
+fn read(path: &std::path::Path) -> Option<(Vec<u8>, Digest)> {
     let size = std::fs::metadata(path).ok()?.len();
-    (size <= MAX_BYTES)
+    let bytes = (size <= MAX_BYTES)
         .then(|| std::fs::read(path).ok())
-        .flatten()
+        .flatten()?;
+    // The digest of an unusable file is that of its bytes: it is looked at once, not every time.
+    let digest = TaskFile::parse(&bytes).map_or_else(|_| Digest::of(&bytes), |task| digest(&task));
+    Some((bytes, digest))
 }
 
 /// Returns the first key that differs though it decides where the work happens.

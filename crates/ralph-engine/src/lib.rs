@@ -23,6 +23,7 @@ pub mod journal;
 pub mod mailbox;
 mod prepare;
 pub mod replies;
+mod rules;
 pub mod run;
 mod steps;
 pub mod store;

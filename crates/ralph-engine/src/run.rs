@@ -162,13 +162,7 @@ impl Run {
         let files = Files::open(&dir, outside.redactor.clone())?;
         let state = journal.state();
         let source = PathBuf::from(&state.plan.task_file);
-        let mut pinned = Pinned::open(&dir, source, &state.contracts)?;
-        if *pinned.digest() != state.contract {
-            journal.append(Event::ContractChanged {
-                contract: pinned.digest().clone(),
-                changes: vec!["taken up before a restart".into()],
-            })?;
-        }
+        let mut pinned = Pinned::open(&dir, source, &state.contract, &state.contracts)?;
         let ready = prepare::workspace(journal, &outside, &dir, &repo, &files, &mut pinned).await?;
         for finding in &ready.findings {
             journal.append(Event::Tamper {
@@ -293,7 +287,7 @@ impl Run {
     }
 
     fn take_up_contract(&mut self) -> Result<(), RunError> {
-        let Some(taken) = self.pinned.take_up() else {
+        let Some(taken) = self.pinned.take_up()? else {
             return Ok(());
         };
         match taken {
@@ -311,8 +305,6 @@ impl Run {
                     !reopened.contains(id)
                         && self.pinned.task().checkboxes.iter().any(|b| b.id == *id)
                 });
-                // On disk first: a restart compares it with the journal and tells what is missing.
-                self.pinned.write_ticks(&ticked)?;
                 self.journal.append(Event::ContractChanged {
                     contract: digest,
                     changes,
@@ -357,7 +349,7 @@ impl Run {
     }
 
     /// Returns how long a command may still take.
-    fn time_left(&self) -> Duration {
+    pub(crate) fn time_left(&self) -> Duration {
         let limit = self
             .pinned
             .contract()
@@ -431,11 +423,7 @@ impl View {
     ) -> Result<Self, RunError> {
         let git = crate::git::SandboxGit::new(sandbox);
         let tree = git.status().await?;
-        let diff_stat = if tree.entries.is_empty() {
-            String::new()
-        } else {
-            git.diff_stat().await?
-        };
+        let diff_stat = git.diff_stat(&tree).await?;
         let mut subjects = repo.subjects(&state.plan.base, &state.head).await?;
         subjects.truncate(10);
         Ok(Self {

@@ -6,7 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ralph_core::id::RunId;
+use ralph_core::id::{Digest, RunId};
 use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
 use rustix::fs::FlockOperation;
@@ -162,14 +162,19 @@ impl RunDir {
         self.root.join("journal.jsonl")
     }
 
-    /// Returns the contract in force, with the ticks. Only the runner writes it.
-    pub fn pinned_contract(&self) -> PathBuf {
-        self.file("ralph_task.md")
-    }
-
-    /// Returns the copy of the contract that a person may edit.
+    /// Returns the contract with its ticks: the task file as the run holds it, for people to change.
     pub fn contract(&self) -> PathBuf {
         self.root.join("ralph_task.md")
+    }
+
+    /// Returns a contract that is or was in force, as nobody changes it.
+    pub fn kept_contract(&self, digest: &Digest) -> PathBuf {
+        self.root.join("contracts").join(format!("{digest}.md"))
+    }
+
+    /// Returns a person's last change that could not be used.
+    pub fn rejected_contract(&self) -> PathBuf {
+        self.root.join("ralph_task.rejected.md")
     }
 
     /// Returns the host's copy of a `.ralph/` file.

@@ -327,6 +327,7 @@ impl Run {
             };
             let mut text = serde_json::to_string(&line).unwrap_or_default();
             text.push('\n');
+            let text = self.outside.redactor.redact(&text).into_owned();
             self.append_open("actions.jsonl", text.as_bytes())?;
         }
         let words = describe(&result);

@@ -9,10 +9,8 @@ use ralph_core::verdict::{self, CheckResult, Standing};
 
 use super::pull_body;
 use crate::error::RunError;
+use crate::rules;
 use crate::run::Run;
-
-/// The most of a branch's diff that is searched for secrets.
-const MAX_SCAN: u64 = 64 << 20;
 
 impl Run {
     /// Publishes what is due and tells whether the run has succeeded.
@@ -169,22 +167,14 @@ impl Run {
             });
             broken.extend(named);
         }
-        let state = self.state();
-        let diff = self
-            .repo
-            .diff(&state.plan.base, &state.head, MAX_SCAN)
-            .await?;
-        let mut file = String::new();
-        for line in diff.split(|byte| *byte == b'\n') {
-            if let Some(name) = line.strip_prefix(b"+++ b/") {
-                file = String::from_utf8_lossy(name).into_owned();
-            } else if line.starts_with(b"+") && self.outside.redactor.redact_bytes(line) != line {
-                broken.push(format!(
-                    "`{file}` adds something that looks like a secret; remove it from the branch"
-                ));
-                break;
-            }
-        }
+        let (base, head) = (&self.state().plan.base, &self.state().head);
+        let history = self.repo.history(base, head, rules::MAX_SEARCHED).await?;
+        broken.extend(rules::refuse(
+            &self.outside.redactor,
+            history.as_ref(),
+            base,
+            self.pinned.own_files(),
+        ));
         Ok(broken)
     }
 
@@ -214,6 +204,7 @@ impl Run {
     fn draft(&self, state: PullState, evidence: &[CheckResult], surface: &Surface) -> PullDraft {
         let run = self.state();
         let settings = &self.pinned.contract().pr;
+        let clean = |text: &str| self.outside.redactor.redact(text).into_owned();
         let facts = pull_body::Facts {
             state: run,
             task: self.pinned.task(),
@@ -225,12 +216,8 @@ impl Run {
             head: run.plan.branch.clone(),
             base: run.plan.base_branch.clone(),
             commit: run.head.clone(),
-            title: pull_body::title(&facts),
-            body: self
-                .outside
-                .redactor
-                .redact(&pull_body::body(&facts))
-                .into_owned(),
+            title: clean(&pull_body::title(&facts)),
+            body: clean(&pull_body::body(&facts)),
             labels: settings.labels.clone(),
             state: if settings.draft {
                 state
@@ -247,7 +234,13 @@ impl Run {
         let message = format!("State of run {}\n", self.state().plan.run);
         let saved = async {
             self.repo.adopt(&remote, &reference).await?;
-            let paths = ["journal.jsonl", "ralph_task.md", "files", "iterations"];
+            let paths = [
+                "journal.jsonl",
+                "ralph_task.md",
+                "contracts",
+                "files",
+                "iterations",
+            ];
             let commit = self
                 .repo
                 .snapshot(self.dir.root(), &paths, &reference, &message)

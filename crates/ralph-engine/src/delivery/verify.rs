@@ -113,9 +113,10 @@ impl Run {
         command: &str,
     ) -> Result<CheckResult, RunError> {
         let mut capture = Capture::new(&self.outside.redactor);
+        let timeout = CHECK_TIMEOUT.min(self.time_left());
         let outcome = {
             let mut running =
-                std::pin::pin!(room.exec(Exec::shell(command, CHECK_TIMEOUT), &mut capture));
+                std::pin::pin!(room.exec(Exec::shell(command, timeout), &mut capture));
             loop {
                 tokio::select! {
                     outcome = &mut running => break outcome?,

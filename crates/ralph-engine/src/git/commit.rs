@@ -5,7 +5,7 @@ use ralph_core::path::WorkspacePath;
 use ralph_core::ports::Exec;
 
 use super::GitError;
-use super::sandbox::{SandboxGit, TIMEOUT, last_line};
+use super::sandbox::{SandboxGit, TIMEOUT, complaint};
 use crate::error::RunError;
 
 /// The most files one commit may touch.
@@ -102,7 +102,7 @@ impl SandboxGit<'_> {
         Ok(if answer.ended.is_success() {
             Ok(())
         } else {
-            Err(last_line(&answer.stderr, answer.ended))
+            Err(complaint(&answer.stderr, answer.ended))
         })
     }
 

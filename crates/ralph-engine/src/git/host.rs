@@ -10,6 +10,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 use super::GitError;
+use super::telling::telling_line;
 use crate::durable;
 
 /// A file that differs between two commits.
@@ -80,6 +81,7 @@ impl HostGit {
         HostRepo {
             git: self.clone(),
             path,
+            apart: None,
         }
     }
 }
@@ -88,15 +90,11 @@ fn text_of(command: &str, output: &Output) -> Result<String, GitError> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let message = String::from_utf8_lossy(&output.stderr);
-    let message = message
-        .lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or("no message");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let message = telling_line(&stderr).unwrap_or("no message");
     Err(GitError::Failed {
         command: command.to_owned(),
-        message: message.trim().to_owned(),
+        message: message.to_owned(),
     })
 }
 
@@ -112,13 +110,34 @@ fn commit_of(command: &str, text: &str) -> Result<CommitId, GitError> {
 pub struct HostRepo {
     git: HostGit,
     path: PathBuf,
+    /// Where new objects go, if not into the repository.
+    apart: Option<PathBuf>,
 }
 
 impl HostRepo {
-    async fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, GitError> {
+    pub(super) fn command(&self) -> Command {
+        let mut command = self.git.command(&self.path);
+        if let Some(apart) = &self.apart {
+            command.env("GIT_OBJECT_DIRECTORY", apart).env(
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+                self.path.join("objects"),
+            );
+        }
+        command
+    }
+
+    /// Returns the same repository with new objects in a directory of their own, so that what is
+    /// looked at through it is not taken in.
+    pub(super) fn apart(&self, objects: PathBuf) -> Self {
+        Self {
+            apart: Some(objects),
+            ..self.clone()
+        }
+    }
+
+    pub(super) async fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, GitError> {
         let output = self
-            .git
-            .command(&self.path)
+            .command()
             .args(args)
             .output()
             .await
@@ -185,9 +204,9 @@ impl HostRepo {
     /// Takes a branch from a bundle, if it moved forward and every object is sound.
     pub async fn import(&self, bundle: &Path, branch: &str) -> Result<(), GitError> {
         let refspec = format!("refs/heads/{branch}:refs/heads/{branch}");
-        let args: [&OsStr; 5] = [
+        // Not quiet: only so it says that the branch did not move forward.
+        let args: [&OsStr; 4] = [
             "fetch".as_ref(),
-            "--quiet".as_ref(),
             "--no-tags".as_ref(),
             bundle.as_os_str(),
             refspec.as_ref(),
@@ -235,43 +254,6 @@ impl HostRepo {
             });
         }
         Ok(files)
-    }
-
-    /// Returns the text of a diff, cut off after `limit` bytes.
-    pub async fn diff(
-        &self,
-        from: &CommitId,
-        to: &CommitId,
-        limit: u64,
-    ) -> Result<Vec<u8>, GitError> {
-        use tokio::io::AsyncReadExt as _;
-        let mut child = self
-            .git
-            .command(&self.path)
-            .args([
-                "diff-tree",
-                "-r",
-                "-p",
-                "--no-color",
-                "--no-ext-diff",
-                "--no-textconv",
-                from.as_str(),
-                to.as_str(),
-            ])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(GitError::Missing)?;
-        let mut bytes = Vec::new();
-        if let Some(stdout) = child.stdout.take() {
-            stdout
-                .take(limit)
-                .read_to_end(&mut bytes)
-                .await
-                .map_err(GitError::Missing)?;
-        }
-        child.kill().await.ok();
-        Ok(bytes)
     }
 
     /// Returns where a ref stands at a remote, if it exists there.
@@ -385,8 +367,7 @@ impl HostRepo {
 
     async fn with_input(&self, args: &[String], input: &str) -> Result<String, GitError> {
         let mut child = self
-            .git
-            .command(&self.path)
+            .command()
             .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

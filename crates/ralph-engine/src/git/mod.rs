@@ -5,14 +5,17 @@
 //! ralph writes.
 
 mod commit;
+mod history;
 mod host;
 mod sandbox;
-mod status;
+mod telling;
+mod work_tree;
 
 pub use commit::{CommitOutcome, OwnFiles};
+pub use history::History;
 pub use host::{ChangedFile, HostGit, HostRepo};
 pub use sandbox::{Origin, SandboxGit};
-pub use status::WorkTree;
+pub use work_tree::WorkTree;
 
 /// Why git could not do what was asked.
 #[derive(Debug, thiserror::Error)]

@@ -10,13 +10,17 @@ use ralph_core::ports::{Ended, Exec, OutputSink, Sandbox, SandboxError, Stream};
 
 use super::GitError;
 use super::commit::OwnFiles;
-use super::status::{WorkTree, parse_status};
+use super::telling::telling_line;
+use super::work_tree::WorkTree;
 use crate::durable::StoreError;
 use crate::error::RunError;
 use crate::transfer;
 
 pub(super) const TIMEOUT: Duration = Duration::from_mins(10);
 const ANSWER_LIMIT: usize = 64 << 20;
+/// The paths of a diff: everything but the run's own files.
+const WITHOUT_OWN_FILES: [&str; 4] = ["--", ".", ":(exclude).ralph", ":(exclude)ralph_task.md"];
+
 /// Runs git in a sandbox.
 pub struct SandboxGit<'a> {
     sandbox: &'a dyn Sandbox,
@@ -33,8 +37,21 @@ pub struct Origin<'a> {
 
 pub(super) struct Answer {
     pub(super) ended: Ended,
-    pub(super) stdout: Vec<u8>,
+    stdout: Vec<u8>,
     pub(super) stderr: String,
+}
+
+impl Answer {
+    /// Returns what the command printed, or that it failed.
+    fn checked(self, command: &str) -> Result<Vec<u8>, GitError> {
+        if self.ended.is_success() {
+            return Ok(self.stdout);
+        }
+        Err(GitError::InSandbox {
+            command: command.to_owned(),
+            message: complaint(&self.stderr, self.ended),
+        })
+    }
 }
 
 #[derive(Default)]
@@ -60,7 +77,15 @@ impl<'a> SandboxGit<'a> {
         Self { sandbox }
     }
 
+    /// Runs git in the workspace, and never in a repository around it when its own is gone.
     pub(super) async fn exec(&self, exec: Exec) -> Result<Answer, SandboxError> {
+        let exec = exec
+            .with_env("GIT_DIR", ".git")
+            .with_env("GIT_WORK_TREE", ".");
+        self.exec_anywhere(exec).await
+    }
+
+    async fn exec_anywhere(&self, exec: Exec) -> Result<Answer, SandboxError> {
         let exec = exec
             .with_env("GIT_CONFIG_GLOBAL", "/dev/null")
             .with_env("GIT_CONFIG_NOSYSTEM", "1")
@@ -85,30 +110,24 @@ impl<'a> SandboxGit<'a> {
     }
 
     pub(super) async fn checked(&self, command: &str, exec: Exec) -> Result<Vec<u8>, RunError> {
-        let answer = self.exec(exec).await?;
-        if answer.ended.is_success() {
-            return Ok(answer.stdout);
-        }
-        Err(GitError::InSandbox {
-            command: command.to_owned(),
-            message: last_line(&answer.stderr, answer.ended),
-        }
-        .into())
+        Ok(self.exec(exec).await?.checked(command)?)
     }
 
     /// Puts a repository with one branch into the workspace, replacing its `.git`. Files stay as they are.
     pub async fn install(&self, origin: Origin<'_>) -> Result<(), RunError> {
+        // Whatever became of the directory, nothing in it is needed.
+        self.sandbox.delete(&SandboxPath::scratch()).await?;
         transfer::upload(self.sandbox, origin.bundle, &scratch("in.bundle")?).await?;
         let script = "set -e; rm -rf clone; \
             git clone --quiet --no-checkout --template= --branch \"$BRANCH\" in.bundle clone; \
             cd clone; git remote remove origin; \
             git config user.name ralph; git config user.email ralph@localhost; git config gc.auto 0; \
-            mkdir -p .git/info; printf '/.ralph/\\n/ralph_task.md\\n' > .git/info/exclude; \
+            mkdir -p .git/info; printf '/.ralph\\n/ralph_task.md\\n' > .git/info/exclude; \
             cd ..; rm -rf ../repo/.git; mv clone/.git ../repo/.git; rm -rf clone in.bundle";
         let exec = Exec::shell(script, TIMEOUT)
             .in_dir(SandboxPath::scratch())
             .with_env("BRANCH", origin.branch);
-        self.checked("clone", exec).await?;
+        self.exec_anywhere(exec).await?.checked("clone")?;
         Ok(())
     }
 
@@ -141,7 +160,7 @@ impl<'a> SandboxGit<'a> {
         let text = self
             .git(&["status", "--porcelain=v2", "--branch", "-z"])
             .await?;
-        Ok(parse_status(&String::from_utf8_lossy(&text)))
+        Ok(WorkTree::parse(&String::from_utf8_lossy(&text)))
     }
 
     /// Returns the full diff of the workspace against a commit, new files included, own files not.
@@ -158,20 +177,33 @@ impl<'a> SandboxGit<'a> {
                 return Ok(Vec::new());
             };
             args.push(head.as_str());
-        } else if tree.has_untracked() {
-            // A file git does not know appears in a diff only once it is announced.
-            self.git(&["add", "--intent-to-add", "--all"]).await?;
         }
-        args.extend(["--", ".", ":(exclude).ralph", ":(exclude)ralph_task.md"]);
-        self.git(&args).await
+        args.extend(WITHOUT_OWN_FILES);
+        self.with_untracked(tree, &args).await
     }
 
-    /// Returns a summary of what is not committed.
-    pub async fn diff_stat(&self) -> Result<String, RunError> {
-        let text = self
-            .git(&["diff", "--stat=100", "--no-color", "--no-ext-diff", "HEAD"])
-            .await?;
+    /// Returns a summary of what is not committed, new files included, own files not.
+    pub async fn diff_stat(&self, tree: &WorkTree) -> Result<String, RunError> {
+        if tree.entries.is_empty() {
+            return Ok(String::new());
+        }
+        let mut args = vec!["diff", "--stat=100", "--no-color", "--no-ext-diff", "HEAD"];
+        args.extend(WITHOUT_OWN_FILES);
+        let text = self.with_untracked(tree, &args).await?;
         Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Runs a diff that shows files git does not know, too: they are announced in a copy of the index,
+    /// so that looking changes nothing.
+    async fn with_untracked(&self, tree: &WorkTree, args: &[&str]) -> Result<Vec<u8>, RunError> {
+        if !tree.has_untracked() {
+            return self.git(args).await;
+        }
+        let script = "set -e; export GIT_INDEX_FILE=\"$PWD/.git/ralph.index\"; \
+            if [ -e .git/index ]; then cp .git/index \"$GIT_INDEX_FILE\"; fi; \
+            git add --intent-to-add --all --ignore-errors || true; git \"$@\"; rm -f \"$GIT_INDEX_FILE\"";
+        let command = [&["sh", "-c", script, "sh"], args].concat();
+        self.checked(args[0], Exec::argv(command, TIMEOUT)).await
     }
 
     /// Tells whether the checked-out commit carries a trailer.
@@ -233,9 +265,9 @@ impl<'a> SandboxGit<'a> {
     }
 }
 
-pub(super) fn last_line(stderr: &str, ended: Ended) -> String {
-    let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
-    last.map_or_else(|| ended.to_string(), |line| line.trim().to_owned())
+/// Returns why a command failed, in a line.
+pub(super) fn complaint(stderr: &str, ended: Ended) -> String {
+    telling_line(stderr).map_or_else(|| ended.to_string(), str::to_owned)
 }
 
 fn scratch(name: &str) -> Result<SandboxPath, RunError> {

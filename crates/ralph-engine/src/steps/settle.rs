@@ -1,5 +1,7 @@
 //! What really happened in an iteration: tampering, the state of git, the commits, the tests.
 
+use std::path::Path;
+
 use ralph_core::event::{DiffSize, Event};
 use ralph_core::id::{CommitId, Digest};
 
@@ -7,6 +9,7 @@ use crate::durable;
 use crate::error::RunError;
 use crate::git::{GitError, SandboxGit, WorkTree};
 use crate::prepare;
+use crate::rules;
 use crate::run::Run;
 use crate::workspace::Finding;
 
@@ -33,11 +36,7 @@ impl Run {
         if moved && !self.import(&tree).await? {
             tree = SandboxGit::new(&*self.sandbox).status().await?;
         }
-        self.view.diff_stat = if tree.entries.is_empty() {
-            String::new()
-        } else {
-            SandboxGit::new(&*self.sandbox).diff_stat().await?
-        };
+        self.view.diff_stat = SandboxGit::new(&*self.sandbox).diff_stat(&tree).await?;
         let uncommitted = (!tree.entries.is_empty()).then(|| Digest::of(&diff));
         self.now.changed = self.state().head != start || uncommitted != self.view.uncommitted;
         self.view.uncommitted = uncommitted;
@@ -123,16 +122,13 @@ impl Run {
         let bundle = self.dir.root().join("in.bundle");
         let git = SandboxGit::new(&*self.sandbox);
         let taken = match git.bundle(&branch, &known, &bundle).await {
-            Ok(()) => self
-                .repo
-                .import(&bundle, &branch)
-                .await
-                .map_err(RunError::from),
+            Ok(()) => self.take_in(&bundle, (&known, &head)).await,
             Err(error) => Err(error),
         };
         std::fs::remove_file(&bundle).ok();
         let why = match taken {
-            Ok(()) => {
+            Ok(Err(why)) => why,
+            Ok(Ok(())) => {
                 let subjects = self.repo.subjects(&known, &head).await?;
                 let commits = subjects.len() as u64;
                 self.journal
@@ -142,12 +138,12 @@ impl Run {
                 return Ok(true);
             }
             Err(RunError::Git(error @ (GitError::Failed { .. } | GitError::InSandbox { .. }))) => {
-                error.to_string()
+                format!("{error}; commit on top of it instead of rewriting history")
             }
             Err(error) => return Err(error),
         };
         self.log_error(&format!(
-            "the commits were not taken, the branch is back at {}: {why}; commit on top of it instead of rewriting history",
+            "the commits were not taken, the branch is back at {}, the files are as they were: {why}",
             known.short()
         ))?;
         self.journal.append(Event::ImportRefused { why })?;
@@ -155,6 +151,29 @@ impl Run {
             .put_back(&branch, &known)
             .await?;
         Ok(false)
+    }
+
+    /// Takes commits from a bundle, unless they break a rule: then they never enter the repository.
+    async fn take_in(
+        &self,
+        bundle: &Path,
+        (known, head): (&CommitId, &CommitId),
+    ) -> Result<Result<(), String>, RunError> {
+        let apart = self.dir.root().join("incoming");
+        let history = self
+            .repo
+            .history_in(bundle, &apart, (known, head), rules::MAX_SEARCHED)
+            .await?;
+        if let Some(why) = rules::refuse(
+            &self.outside.redactor,
+            history.as_ref(),
+            known,
+            self.pinned.own_files(),
+        ) {
+            return Ok(Err(why));
+        }
+        let branch = &self.state().plan.branch;
+        Ok(Ok(self.repo.import(bundle, branch).await?))
     }
 
     /// Runs the test command if the files changed and the model did not run it on them itself.

@@ -112,9 +112,11 @@ impl Files {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Replaces a file with what the agent made of it.
-    pub fn adopt(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        durable::write(&self.dir.file(name), &self.redactor.redact_bytes(bytes))
+    /// Replaces a file with what the agent made of it. Tells whether nothing had to be left out.
+    pub fn adopt(&self, name: &str, bytes: &[u8]) -> Result<bool, StoreError> {
+        let clean = self.redactor.redact_bytes(bytes);
+        durable::write(&self.dir.file(name), &clean)?;
+        Ok(*clean == *bytes)
     }
 
     /// Returns the last lines of `errors.log` without their times: what does not depend on the clock.

@@ -3,6 +3,7 @@
 use ralph_core::path::{SandboxPath, WorkspacePath};
 use ralph_core::ports::{Sandbox, SandboxError, WriteMode};
 
+use super::directories;
 use super::inspect::Finding;
 use crate::durable::{self, StoreError};
 use crate::error::RunError;
@@ -52,9 +53,13 @@ impl GitGuard {
         })
     }
 
-    /// Puts back what was changed. A missing `.git` is not its business.
+    /// Puts back what was changed. A missing `.git` is not its business, but nothing else may have
+    /// the name: git would follow it to another repository.
     pub(super) async fn inspect(&self, sandbox: &dyn Sandbox) -> Result<Vec<Finding>, RunError> {
         let mut findings = Vec::new();
+        if !directories::is_there(sandbox, ".git").await? {
+            return Ok(findings);
+        }
         for (name, expected) in &self.expected {
             let found = match present(sandbox, name).await {
                 Ok(found) => found,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use ralph_core::ports::{EntryKind, Sandbox, SandboxError, WriteMode};
 
+use super::directories;
 use super::files::{Files, MAX_AGENT_FILE, OWNED, Owner};
 use super::guard::{GitGuard, in_repo};
 use crate::error::RunError;
@@ -83,6 +84,7 @@ impl Workspace {
         // The last process may have died between the host's copy and the sandbox's: only files that
         // are no beginning of the host's are told as changed.
         let mut findings = Vec::new();
+        directories::is_there(sandbox, directories::STATE).await?;
         for (name, owner) in OWNED {
             findings.extend(
                 workspace
@@ -187,17 +189,17 @@ impl Workspace {
     ) -> Result<Vec<Finding>, RunError> {
         let mut findings = self.guard.inspect(sandbox).await?;
         findings.extend(self.inspect_task(sandbox).await?);
-        let Ok(entries) = sandbox.list(&in_repo(".ralph")?).await else {
-            // Gone, or no directory any more.
-            sandbox.delete(&in_repo(".ralph")?).await?;
+        if !directories::is_there(sandbox, directories::STATE).await? {
             self.restore(sandbox, files).await?;
-            self.put_back_iterations(sandbox, files.dir()).await?;
+            self.compare_old_iterations(sandbox, files.dir()).await?;
             findings.push(Finding::new(
                 ".ralph",
                 "the directory was removed; put back",
             ));
             return Ok(findings);
-        };
+        }
+        findings.extend(directories::clear_iterations(sandbox, files.dir()).await?);
+        let entries = sandbox.list(&in_repo(".ralph")?).await?;
         for (name, owner) in OWNED {
             let now = entries
                 .iter()
@@ -256,7 +258,10 @@ impl Workspace {
                 match judge(&found, &expected, owner, doubt) {
                     Judgement::Same => return Ok(None),
                     Judgement::TakeOver => {
-                        files.adopt(name, &found)?;
+                        // The next change is compared with what was kept.
+                        if !files.adopt(name, &found)? {
+                            transfer::upload(sandbox, &host, &own(name)?).await?;
+                        }
                         return Ok(None);
                     }
                     Judgement::PutBack(why) => why,
@@ -289,7 +294,7 @@ impl Workspace {
         sandbox: &dyn Sandbox,
         dir: &RunDir,
     ) -> Result<Vec<Finding>, RunError> {
-        let mut findings = Vec::new();
+        let mut findings = directories::clear_iterations(sandbox, dir).await?;
         for number in 1.. {
             let host = dir.iteration(number);
             if !host.exists() {
@@ -306,19 +311,12 @@ impl Workspace {
                 if found.is_ok_and(|found| found == expected) {
                     continue;
                 }
+                sandbox.delete(&in_repo(&path)?).await?;
                 transfer::upload(sandbox, &file, &in_repo(&path)?).await?;
                 findings.push(Finding::new(&path, "not what the host has; put back"));
             }
         }
         Ok(findings)
-    }
-
-    async fn put_back_iterations(
-        &self,
-        sandbox: &dyn Sandbox,
-        dir: &RunDir,
-    ) -> Result<(), RunError> {
-        self.compare_old_iterations(sandbox, dir).await.map(drop)
     }
 }
 

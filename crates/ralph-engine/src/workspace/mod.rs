@@ -1,6 +1,7 @@
 //! The files of a run: the host's copies, which decide, and their projection in the sandbox, which
 //! the agent can write. A difference is put back and told, except where the agent may write.
 
+mod directories;
 mod files;
 mod guard;
 mod inspect;

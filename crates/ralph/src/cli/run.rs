@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use ralph_core::event::Event;
-use ralph_engine::contract;
+use ralph_engine::contract::Pinned;
 use ralph_engine::journal::Journal;
 use ralph_engine::store::RunDir;
 
@@ -58,7 +58,7 @@ fn create(dir: &RunDir, planned: Planned, wiring: &Wiring) -> Result<Journal, Cl
         notices,
     } = planned;
     dir.create()?;
-    contract::pin(dir, &task)?;
+    Pinned::pin(dir, plan.task_file.clone().into(), task)?;
     let mut journal = Journal::create(dir, plan, wiring.clock.clone(), wiring.redactor.clone())?;
     journal.append_all(notices.into_iter().map(|message| Event::Notice { message }))?;
     Ok(journal)

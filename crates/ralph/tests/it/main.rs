@@ -6,7 +6,9 @@
 )]
 
 mod follow;
+mod holding;
 mod looks;
+mod project;
 mod reading;
 mod starting;
 mod steering;

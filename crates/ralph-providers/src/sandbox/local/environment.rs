@@ -38,6 +38,8 @@ pub(super) fn of_command(
     set("PATH", search_path);
     set("HOME", directory.join(HOME).as_os_str());
     set("TMPDIR", directory.join(TMP).as_os_str());
+    // A repository around the sandboxes is not the agent's, also when its own is gone.
+    set("GIT_CEILING_DIRECTORIES", directory.as_os_str());
     for (variable, value) in [
         ("LANG", "C.UTF-8"),
         ("USER", "agent"),
@@ -91,6 +93,7 @@ mod tests {
             [
                 "A=sandbox",
                 "B=command",
+                "GIT_CEILING_DIRECTORIES=/s/local-000000000001",
                 "GIT_CONFIG_NOSYSTEM=1",
                 "GIT_TERMINAL_PROMPT=0",
                 "HOME=/s/local-000000000001/home",

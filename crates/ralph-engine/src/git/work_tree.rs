@@ -1,4 +1,4 @@
-//! What `git status` says, read from its stable format.
+//! What `git status` says of a workspace.
 
 use ralph_core::id::CommitId;
 
@@ -23,9 +23,14 @@ impl WorkTree {
     pub fn has_untracked(&self) -> bool {
         self.entries.iter().any(|(code, _)| code == "??")
     }
+
+    /// Reads the answer of `git status --porcelain=v2 --branch -z`. The run's own files are left out.
+    pub(super) fn parse(text: &str) -> Self {
+        parse(text)
+    }
 }
 
-pub(super) fn parse_status(text: &str) -> WorkTree {
+fn parse(text: &str) -> WorkTree {
     let mut tree = WorkTree {
         head: None,
         branch: None,
@@ -87,7 +92,7 @@ mod tests {
              u UU N... 100644 100644 100644 100644 {id} {id} {id} both.rs\0\
              ? un tracked/\0? .ralph/\01 .M N... 100644 100644 100644 {id} {id} ralph_task.md\0"
         );
-        let tree = parse_status(&text);
+        let tree = WorkTree::parse(&text);
         assert_eq!(tree.head.as_ref().map(CommitId::as_str), Some(id.as_str()));
         assert_eq!(tree.branch.as_deref(), Some("ralph/t/x"));
         let entries: Vec<(&str, &str)> = tree
@@ -104,7 +109,7 @@ mod tests {
                 ("??", "un tracked/")
             ]
         );
-        let unborn = parse_status("# branch.oid (initial)\0# branch.head (detached)\0");
+        let unborn = WorkTree::parse("# branch.oid (initial)\0# branch.head (detached)\0");
         assert_eq!(
             unborn,
             WorkTree {

@@ -1,0 +1,30 @@
+//! Which line of git's complaints a person should see.
+
+/// Returns the line that says most: the first that git marks as an error, else the last.
+pub(super) fn telling_line(stderr: &str) -> Option<&str> {
+    let mut lines = stderr
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty());
+    let is_marked = |line: &&str| line.starts_with("fatal:") || line.starts_with("error:");
+    lines.clone().find(is_marked).or_else(|| lines.next_back())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marked_line_says_more_than_advice() {
+        let locked = "fatal: Unable to create '.git/index.lock': File exists.\n\nremove the file manually to continue.\n";
+        assert_eq!(
+            telling_line(locked),
+            Some("fatal: Unable to create '.git/index.lock': File exists.")
+        );
+        assert_eq!(
+            telling_line("warning: x\n  last words \n\n"),
+            Some("last words")
+        );
+        assert_eq!(telling_line(" \n"), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! What no commit of a run may bring: a secret, and the run's own files.
+
+use ralph_core::id::CommitId;
+use ralph_core::secret::Redactor;
+
+use crate::git::{History, OwnFiles};
+
+/// The most that is searched for secrets.
+pub(crate) const MAX_SEARCHED: u64 = 64 << 20;
+
+/// Returns why commits may not be taken or pushed, if so. `history` is none if it is too large.
+pub(crate) fn refuse(
+    redactor: &Redactor,
+    history: Option<&History>,
+    known: &CommitId,
+    own: OwnFiles,
+) -> Option<String> {
+    let Some(history) = history else {
+        return Some(format!(
+            "the changes since {} have more than {} MiB, which is too much to look through",
+            known.short(),
+            MAX_SEARCHED >> 20
+        ));
+    };
+    if is_secret(redactor, &history.words) {
+        return Some(
+            "a commit message has something that looks like a secret; commit without it".into(),
+        );
+    }
+    let mut file = "";
+    for line in history.patches.split(|byte| *byte == b'\n') {
+        // A line of a file begins with a sign, so this one is git's.
+        if let Some(names) = line.strip_prefix(b"diff --git ") {
+            file = first_name(names);
+            if own == OwnFiles::LeftOut && is_own(file) {
+                return Some(format!(
+                    "`{file}` belongs to the runner and is no part of the work; leave it out of commits"
+                ));
+            }
+        }
+        if !line.starts_with(b" ") && !line.starts_with(b"-") && is_secret(redactor, line) {
+            return Some(format!(
+                "`{file}` adds something that looks like a secret; commit without it"
+            ));
+        }
+    }
+    None
+}
+
+fn is_secret(redactor: &Redactor, bytes: &[u8]) -> bool {
+    *redactor.redact_bytes(bytes) != *bytes
+}
+
+/// Returns the first of the two names that git puts above a patch, without the `a/`.
+fn first_name(names: &[u8]) -> &str {
+    let names = std::str::from_utf8(names).unwrap_or_default();
+    let names = names.trim_start_matches('"').trim_start_matches("a/");
+    names
+        .split_once(" b/")
+        .or_else(|| names.split_once("\" \"b/"))
+        .map_or(names, |(first, _)| first)
+}
+
+fn is_own(file: &str) -> bool {
+    file == "ralph_task.md" || file == ".ralph" || file.starts_with(".ralph/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(words: &str, patches: &str) -> Option<String> {
+        let history = History {
+            words: words.into(),
+            patches: patches.into(),
+        };
+        let known = CommitId::parse(&"a".repeat(40)).unwrap();
+        refuse(
+            &Redactor::default(),
+            Some(&history),
+            &known,
+            OwnFiles::LeftOut,
+        )
+    }
+
+    fn patch(name: &str, lines: &str) -> String {
+        format!("diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n{lines}")
+    }
+
+    #[test]
+    fn secrets_and_own_files_are_refused() {
+        // Put together here, so that no scanner takes this file for a leak.
+        let token = format!("ghp_{}", "a1".repeat(18));
+        let secret = "`src/a b.rs` adds something that looks like a secret; commit without it";
+        let own = |file: &str| {
+            format!(
+                "`{file}` belongs to the runner and is no part of the work; leave it out of commits"
+            )
+        };
+        for (words, patches, expected) in [
+            ("a message\n", patch("src/a b.rs", "+x\n"), None),
+            (
+                "",
+                patch("src/a b.rs", &format!("+{token}\n")),
+                Some(secret.to_owned()),
+            ),
+            (
+                "",
+                patch("src/a b.rs", &format!("-{token}\n {token}\n")),
+                None,
+            ),
+            (
+                &*format!("a message\n{token}\n"),
+                String::new(),
+                Some(
+                    "a commit message has something that looks like a secret; commit without it"
+                        .into(),
+                ),
+            ),
+            (
+                "",
+                patch("ralph_task.md", "-x\n"),
+                Some(own("ralph_task.md")),
+            ),
+            (
+                "",
+                patch(".ralph/notes.md", "+x\n"),
+                Some(own(".ralph/notes.md")),
+            ),
+            ("", patch(".ralph", "+x\n"), Some(own(".ralph"))),
+            (
+                "",
+                patch("docs/ralph_task.md", "+diff --git a/.ralph b/.ralph\n"),
+                None,
+            ),
+            (
+                "",
+                "diff --git \"a/.ralph/\\303\" \"b/.ralph/\\303\"\n+x\n".into(),
+                Some(own(".ralph/\\303")),
+            ),
+        ] {
+            assert_eq!(answer(words, &patches), expected, "{patches}");
+        }
+    }
+}

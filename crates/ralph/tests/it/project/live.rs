@@ -1,0 +1,100 @@
+//! A run that a process works on, steered from the test.
+
+use std::io::Read as _;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{Ended, Project};
+
+/// Longer than anything takes on a busy machine, shorter than a person waits.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A run that is being worked on by a process.
+pub(crate) struct Live<'a> {
+    pub(super) project: &'a Project,
+    pub(super) child: Child,
+}
+
+impl Live<'_> {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until something is true of the journal.
+    #[track_caller]
+    pub(crate) fn until(&self, what: &str, is_true: impl Fn(&[Value]) -> bool) {
+        let start = Instant::now();
+        loop {
+            let begun = self.project.home().join("runs").exists();
+            let journal = begun.then(|| std::panic::catch_unwind(|| self.project.journal()).ok());
+            if let Some(journal) = journal.flatten()
+                && is_true(&journal)
+            {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits for the nth event of a type.
+    #[track_caller]
+    pub(crate) fn until_event(&self, kind: &str, count: usize) {
+        self.until(&format!("{count} × {kind}"), |journal| {
+            journal.iter().filter(|event| event["type"] == kind).count() >= count
+        });
+    }
+
+    /// Waits until the journal's last word about the status is this one.
+    #[track_caller]
+    pub(crate) fn until_status(&self, status: &str) {
+        self.until(status, |journal| {
+            let last = journal
+                .iter()
+                .rfind(|event| event["type"] == "status_changed");
+            last.is_some_and(|event| event["status"] == status)
+        });
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Tells whether the process is still there.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Waits for the process's end.
+    #[track_caller]
+    pub(crate) fn end(mut self) -> Ended {
+        let start = Instant::now();
+        while self.is_alive() {
+            assert!(start.elapsed() < PATIENCE, "the program does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let mut stdout = String::new();
+        let mut stderr = String::new();
+        let out = self.child.stdout.as_mut().unwrap();
+        out.read_to_string(&mut stdout).unwrap();
+        let err = self.child.stderr.as_mut().unwrap();
+        err.read_to_string(&mut stderr).unwrap();
+        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        Ended {
+            code,
+            stdout,
+            stderr,
+        }
+    }
+}
+
+impl Drop for Live<'_> {
+    fn drop(&mut self) {
+        // A test that failed must not leave a process behind.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
