@@ -1,0 +1,4 @@
+#!/bin/sh
+# Greets somebody.
+# usage: greet.sh [NAME]
+echo "Hello"
