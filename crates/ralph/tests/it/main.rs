@@ -4,4 +4,5 @@ mod contract;
 mod holding;
 mod project;
 mod secrets;
+mod steering;
 mod verdicts;
