@@ -89,16 +89,32 @@ fn text_of(command: &str, output: &Output) -> Result<String, GitError> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let message = String::from_utf8_lossy(&output.stderr);
-    let message = message
-        .lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or("no message");
-    Err(GitError::Failed {
-        command: command.to_owned(),
-        message: message.trim().to_owned(),
+    let command = command.to_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let is_full = ["No space left on device", "Out of diskspace"]
+        .iter()
+        .any(|words| stderr.contains(words));
+    Err(if is_full {
+        GitError::Full { command }
+    } else {
+        let message = reason(&stderr).to_owned();
+        GitError::Failed { command, message }
     })
+}
+
+/// Returns the line of git's words that says why: hints and explanations stand around it.
+fn reason(stderr: &str) -> &str {
+    let lines: Vec<&str> = stderr
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    ["! [", "fatal: ", "error: "]
+        .iter()
+        .find_map(|start| lines.iter().find(|line| line.starts_with(start)))
+        .or(lines.last())
+        .copied()
+        .unwrap_or("no message")
 }
 
 fn commit_of(command: &str, text: &str) -> Result<CommitId, GitError> {
@@ -162,7 +178,7 @@ impl HostRepo {
         base: &CommitId,
         branch: &str,
     ) -> Result<(), GitError> {
-        durable::make_dir(&self.path).map_err(|error| GitError::Missing(error.source))?;
+        durable::make_dir(&self.path)?;
         if self.head(branch).await.is_ok() {
             return Ok(());
         }

@@ -206,8 +206,8 @@ impl<'a> SandboxGit<'a> {
         let script = "set -e; export GIT_INDEX_FILE=\"$PWD/.git/ralph.index\"; \
             if [ -e .git/index ]; then cp .git/index \"$GIT_INDEX_FILE\"; fi; \
             git add --intent-to-add --all; git \"$@\"; rm -f \"$GIT_INDEX_FILE\"";
-        let argv = [&["sh", "-c", script, "sh"], args].concat();
-        self.checked(args[0], Exec::argv(argv, TIMEOUT)).await
+        let whole = [&["sh", "-c", script, "sh"], args].concat();
+        self.checked(args[0], Exec::argv(whole, TIMEOUT)).await
     }
 
     /// Commits the given paths, or everything but the run's own files.
