@@ -47,9 +47,12 @@ pub enum Taken {
     Rejected(String),
 }
 
-/// Returns the digest that a contract goes by: of its text with all boxes open.
+/// Returns the digest that a contract goes by: of its text with all boxes open. How an editor ends
+/// lines, and whether it marks the byte order, makes no other contract.
 pub fn digest(task: &TaskFile) -> Digest {
-    Digest::of(task.with_ticks(&BTreeSet::new()).as_bytes())
+    let text = task.with_ticks(&BTreeSet::new());
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    Digest::of(text.replace("\r\n", "\n").as_bytes())
 }
 
 impl Pinned {
