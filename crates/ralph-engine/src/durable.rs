@@ -9,6 +9,10 @@ use ralph_core::event::LogMark;
 use ralph_core::id::Digest;
 use sha2::{Digest as _, Sha256};
 
+/// What to do about a full disk.
+pub(crate) const FREE_SOME_SPACE: &str =
+    "free some space and run `ralph resume`; nothing that was recorded is lost";
+
 /// A file operation of the state directory that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {doing} `{}`: {source}", path.display())]
@@ -37,9 +41,11 @@ impl StoreError {
         use io::ErrorKind as K;
         let kind = self.source.kind();
         if matches!(kind, K::StorageFull | K::QuotaExceeded) {
-            "free some space and run `ralph resume`; nothing that was recorded is lost"
+            FREE_SOME_SPACE
         } else if matches!(kind, K::PermissionDenied | K::ReadOnlyFilesystem) {
             "make the directory writable for you, or set RALPH_HOME to one that is"
+        } else if matches!(kind, K::AlreadyExists | K::NotADirectory) {
+            "move away what is in its place, or set RALPH_HOME to another directory"
         } else {
             "look at the path, then try again"
         }

@@ -3,7 +3,7 @@
 use ralph_core::ports::{ModelError, SandboxError, ScmError};
 use ralph_core::run::PauseReason;
 
-use crate::durable::StoreError;
+use crate::durable::{self, StoreError};
 use crate::git::GitError;
 use crate::journal::JournalError;
 
@@ -53,6 +53,11 @@ impl RunError {
             }
             Self::Sandbox(SandboxError::Gone(_)) => {
                 "`ralph resume` makes a new one from the last commit that the host has".into()
+            }
+            Self::Sandbox(SandboxError::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::StorageFull =>
+            {
+                durable::FREE_SOME_SPACE.into()
             }
             Self::Sandbox(_) => "look at the sandbox's directory, then `ralph resume`".into(),
             Self::Git(error) => error.hint().to_owned(),

@@ -46,6 +46,7 @@ impl StateDir {
     /// Opens the state directory, making it if needed and closing it to others.
     pub fn open(root: PathBuf) -> Result<Self, StoreError> {
         durable::make_dir(&root)?;
+        let root = root.canonicalize().unwrap_or(root);
         let mode = fs::metadata(&root)
             .map_err(StoreError::when("look at", &root))?
             .permissions()

@@ -58,7 +58,7 @@ impl HostRepo {
         limit: u64,
     ) -> Result<Option<History>, GitError> {
         std::fs::remove_dir_all(apart).ok();
-        durable::make_dir(apart).map_err(|error| GitError::Missing(error.source))?;
+        durable::make_dir(apart)?;
         let repo = self.apart(apart.to_owned());
         let args = ["bundle".as_ref(), "unbundle".as_ref(), bundle.as_os_str()];
         let history = match repo.run(&args).await {

@@ -90,11 +90,16 @@ fn text_of(command: &str, output: &Output) -> Result<String, GitError> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
+    let command = command.to_owned();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    let message = telling_line(&stderr).unwrap_or("no message");
-    Err(GitError::Failed {
-        command: command.to_owned(),
-        message: message.to_owned(),
+    let is_full = ["No space left on device", "Out of diskspace"]
+        .iter()
+        .any(|words| stderr.contains(words));
+    Err(if is_full {
+        GitError::Full { command }
+    } else {
+        let message = telling_line(&stderr).unwrap_or("no message").to_owned();
+        GitError::Failed { command, message }
     })
 }
 
@@ -159,7 +164,7 @@ impl HostRepo {
         base: &CommitId,
         branch: &str,
     ) -> Result<(), GitError> {
-        durable::make_dir(&self.path).map_err(|error| GitError::Missing(error.source))?;
+        durable::make_dir(&self.path)?;
         if self.head(branch).await.is_ok() {
             return Ok(());
         }

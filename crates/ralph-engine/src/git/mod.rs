@@ -17,12 +17,17 @@ pub use host::{ChangedFile, HostGit, HostRepo};
 pub use sandbox::{Origin, SandboxGit};
 pub use work_tree::WorkTree;
 
+use crate::durable;
+
 /// Why git could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// Git itself cannot be started.
     #[error("cannot run git: {0}")]
     Missing(std::io::Error),
+    /// A file operation around it failed.
+    #[error(transparent)]
+    Store(#[from] durable::StoreError),
     /// A git command failed on the host.
     #[error("git {command} failed: {message}")]
     Failed {
@@ -30,6 +35,12 @@ pub enum GitError {
         command: String,
         /// Its own words.
         message: String,
+    },
+    /// The disk is full.
+    #[error("git {command} failed: there is no space left on the disk")]
+    Full {
+        /// Which command.
+        command: String,
     },
     /// A git command failed in the sandbox.
     #[error("git {command} failed in the sandbox: {message}")]
@@ -60,6 +71,8 @@ impl GitError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Missing(_) => "install git and make sure it is on PATH",
+            Self::Store(error) => error.hint(),
+            Self::Full { .. } => durable::FREE_SOME_SPACE,
             Self::Moved { .. } => "look at the branch's new commits; ralph never overwrites them",
             Self::Failed { .. } | Self::InSandbox { .. } | Self::Unexpected { .. } => {
                 "look at git's message, then `ralph resume`"

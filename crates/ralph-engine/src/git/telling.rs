@@ -1,13 +1,17 @@
 //! Which line of git's complaints a person should see.
 
-/// Returns the line that says most: the first that git marks as an error, else the last.
+/// Returns the line that says most: the first that git marks as a refusal or an error, else the last.
 pub(super) fn telling_line(stderr: &str) -> Option<&str> {
-    let mut lines = stderr
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty());
-    let is_marked = |line: &&str| line.starts_with("fatal:") || line.starts_with("error:");
-    lines.clone().find(is_marked).or_else(|| lines.next_back())
+    let lines = || {
+        stderr
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+    };
+    ["! [", "fatal: ", "error: "]
+        .iter()
+        .find_map(|start| lines().find(|line| line.starts_with(start)))
+        .or_else(|| lines().next_back())
 }
 
 #[cfg(test)]

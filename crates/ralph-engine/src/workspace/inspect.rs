@@ -141,7 +141,7 @@ impl Workspace {
                         .insert(name, files.length(name).unwrap_or_default());
                 }
                 // What people write on the host reaches the sandbox here.
-                Owner::People => {
+                Owner::People | Owner::AgentAppends => {
                     let text = files.text(name)?;
                     let same = sandbox
                         .read(&own(name)?, MAX_AGENT_FILE)
@@ -153,7 +153,7 @@ impl Workspace {
                             .await?;
                     }
                 }
-                Owner::AgentAppends | Owner::Agent => {}
+                Owner::Agent => {}
             }
         }
         if self.shown != self.task {
@@ -352,10 +352,14 @@ fn judge(found: &[u8], expected: &[u8], owner: Owner, doubt: Doubt) -> Judgement
     match owner {
         Owner::Agent if fits => Judgement::TakeOver,
         Owner::AgentAppends if fits && found.starts_with(expected) => Judgement::TakeOver,
-        // The host's copy is written first, so a beginning of it is what a crash leaves.
-        Owner::Runner if doubt == Doubt::AfterCrash && expected.starts_with(found) => {
+        // The host's copy is written first, so a beginning of it is what a crash leaves. People may
+        // have written there while nobody worked on the run.
+        Owner::Runner | Owner::AgentAppends
+            if doubt == Doubt::AfterCrash && expected.starts_with(found) =>
+        {
             Judgement::Same
         }
+        Owner::People if doubt == Doubt::AfterCrash => Judgement::Same,
         Owner::AgentAppends => Judgement::PutBack("changed, though it may only grow"),
         Owner::Agent => Judgement::PutBack("made too large"),
         Owner::Runner | Owner::People => Judgement::PutBack("changed"),

@@ -24,6 +24,7 @@ pub fn main() -> std::process::ExitCode {
     let context = Context::new(Environment::read());
     let is_json = cli.command.is_json();
     let ended = dispatch(cli.command, &context).unwrap_or_else(|error| {
+        let error = error.redacted(&context.redactor());
         context.output().error(&error, is_json);
         error.code
     });

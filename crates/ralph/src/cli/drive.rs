@@ -22,8 +22,8 @@ pub(super) async fn drive(
     let (interrupt, interrupted) = watch::channel(false);
     let mut latest = journal.latest();
     let mut reader = Reader::new(&dir);
-    // What was shown before is not shown again.
-    if journal.state().seq > 1 {
+    // What an earlier process has shown is not shown again.
+    if journal.state().epoch > 0 {
         reader.catch_up(&mut |_, _| {})?;
     }
     let view = View::new(Box::new(std::io::stdout()), mode);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use ralph_core::secret::Redactor;
 use ralph_engine::durable::StoreError;
 use ralph_engine::journal::JournalError;
 use ralph_engine::store::FindError;
@@ -44,6 +45,18 @@ impl CliError {
         Self {
             code: ExitCode::Runtime,
             ..Self::usage(what, why, fix)
+        }
+    }
+
+    /// Returns the error without secrets: what was typed may hold one.
+    #[must_use]
+    pub fn redacted(self, redactor: &Redactor) -> Self {
+        let clean = |text: String| redactor.redact(&text).into_owned();
+        Self {
+            what: clean(self.what),
+            why: clean(self.why),
+            fix: clean(self.fix),
+            code: self.code,
         }
     }
 
@@ -158,12 +171,12 @@ impl From<ConfigError> for CliError {
 impl From<ProfileError> for CliError {
     fn from(error: ProfileError) -> Self {
         let source = error.source_file.as_ref().map_or_else(
-            || "the built-in ones".to_owned(),
-            |path| format!("`{}`", path.display()),
+            || "the built-in ones are".to_owned(),
+            |path| format!("`{}` has", path.display()),
         );
         Self::usage(
             error.to_string(),
-            format!("{source} has {}", error.known.join(", ")),
+            format!("{source} {}", error.known.join(", ")),
             "take one of these, or add it to `config/models.yaml`",
         )
     }

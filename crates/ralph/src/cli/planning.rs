@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ralph_core::id::{CommitId, RunId};
-use ralph_core::lint::{self, Severity};
+use ralph_core::lint::{self, Finding, Severity};
 use ralph_core::plan::{Delivery, Engine, RunPlan};
 use ralph_core::task::TaskFile;
 use ralph_engine::contract;
@@ -50,15 +50,26 @@ pub(super) fn read_task(file: &Path, context: &Context) -> Result<(PathBuf, Task
             context
                 .output()
                 .complain(&lint_command::report(&shown.to_string(), &errors));
-            let first = errors.first().map(ToString::to_string).unwrap_or_default();
+            let (why, fix) = errors.first().map(told).unwrap_or_default();
             Err(CliError {
                 what: format!("the task file `{shown}` is refused"),
-                why: first,
-                fix: format!("correct it, and check with `ralph lint {shown}`"),
+                why,
+                fix: format!("{fix}; check with `ralph lint {shown}`"),
                 code: ExitCode::LintRefused,
             })
         }
     }
+}
+
+/// Returns where a finding is with what it says, and what to do about it.
+fn told(finding: &Finding) -> (String, String) {
+    let place = match (finding.line, finding.column) {
+        (Some(line), Some(column)) => format!("line {line}, column {column}: "),
+        (Some(line), None) => format!("line {line}: "),
+        (None, _) => String::new(),
+    };
+    let message = &finding.message;
+    (format!("{place}{message}"), finding.fix.clone())
 }
 
 /// Completes the plan of a new run.
@@ -96,7 +107,7 @@ pub(super) async fn plan(
     let branch = free_branch(&wanted, &source, &git, wiring).await?;
     let notices = source.notices(&git, &file).await;
     let plan = RunPlan {
-        run: RunId::new(wiring.clock.now(), chance()),
+        run: new_id(wiring.clock.now()),
         task_id: contract.task_id.clone(),
         title,
         task_file: file.to_string_lossy().into_owned(),
@@ -126,13 +137,16 @@ pub(super) async fn plan(
     })
 }
 
-/// Tells apart runs that start in the same second.
-fn chance() -> u16 {
+/// Makes the id of a run. Ids sort by the millisecond in which they were made; what is left of the
+/// last part is chance.
+fn new_id(now: jiff::Timestamp) -> RunId {
     use std::hash::{BuildHasher as _, Hasher as _};
     let hash = std::collections::hash_map::RandomState::new()
         .build_hasher()
         .finish();
-    u16::try_from(hash & 0xffff).unwrap_or_default()
+    let millisecond = u64::from(now.subsec_millisecond().unsigned_abs());
+    let last = (millisecond << 6) | (hash & 0x3f);
+    RunId::new(now, u16::try_from(last).unwrap_or_default())
 }
 
 fn sandbox_name(args: &RunArgs, task: &TaskFile, context: &Context) -> Result<String, CliError> {

@@ -5,12 +5,16 @@
     reason = "a test whose preparations fail should fail there"
 )]
 
+mod contract;
 mod follow;
 mod holding;
+mod live_steering;
 mod looks;
 mod project;
 mod reading;
+mod secrets;
 mod starting;
 mod steering;
 mod support;
 mod usage;
+mod verdicts;

@@ -5,6 +5,7 @@ mod lines;
 mod live;
 
 pub(crate) use lines::*;
+pub(crate) use live::Live;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,8 +13,6 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
-
-use live::Live;
 
 /// The front matter that most tests need.
 const FRONT: [(&str, &str); 6] = [
@@ -255,8 +254,17 @@ impl Project {
     /// Starts the task and returns while it is worked on.
     pub(crate) fn start(&self) -> Live<'_> {
         let model = self.model();
+        self.spawn(&["run", "--model", &model])
+    }
+
+    /// Resumes the newest run and returns while it is worked on.
+    pub(crate) fn resume(&self) -> Live<'_> {
+        self.spawn(&["resume", "last"])
+    }
+
+    fn spawn(&self, args: &[&str]) -> Live<'_> {
         let child = self
-            .command(&["run", "--model", &model])
+            .command(args)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

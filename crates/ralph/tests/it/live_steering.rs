@@ -1,0 +1,296 @@
+//! People steer a run from another process; signals end it cleanly; models fail and come back.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::project::{Live, Project, actions, append, control, finish, run};
+
+/// How soon a running process obeys, at the next action or at once.
+const SOON: Duration = Duration::from_secs(2);
+
+/// Short commands, one after the other, with places between them.
+fn steps() -> Value {
+    actions(&vec![run("sleep 0.2"); 30])
+}
+
+/// Sends a command and waits until the run stands where it should.
+#[track_caller]
+fn steer(project: &Project, live: &Live<'_>, command: &str, status: &str) {
+    let start = Instant::now();
+    project.ralph(&[command, "task"]).expect(0);
+    live.until_status(status);
+    let took = start.elapsed();
+    assert!(took < SOON, "{command} took {took:?}");
+}
+
+/// Tells whether a process with this command line is there.
+fn is_running(marker: &str) -> bool {
+    fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(Result::ok)
+        .any(|entry| {
+            fs::read(entry.path().join("cmdline"))
+                .is_ok_and(|line| String::from_utf8_lossy(&line).contains(marker))
+        })
+}
+
+#[test]
+fn a_run_waits_goes_on_and_starts_afresh_when_told() {
+    let project = Project::new().script(&[steps(), steps(), finish()]);
+    let mut live = project.start();
+    live.until_event("action_finished", 1);
+    let early = project.ralph(&["resume", "last"]).expect(1);
+    assert!(
+        early.stderr.starts_with("ralph: cannot resume run `"),
+        "{}",
+        early.stderr
+    );
+    assert!(
+        early.stderr.contains("it is not paused"),
+        "{}",
+        early.stderr
+    );
+
+    steer(&project, &live, "pause", "paused");
+    assert!(live.is_alive());
+    assert_eq!(project.show()["reason"], "paused by a person");
+    let again = project.ralph(&["pause", "last"]).expect(1);
+    assert!(
+        again.stderr.contains("it is paused already"),
+        "{}",
+        again.stderr
+    );
+    // The clock of the budget stands still.
+    std::thread::sleep(Duration::from_millis(1500));
+    steer(&project, &live, "resume", "running");
+    let waited = waited(&project);
+    assert!(waited < 700, "{waited} ms of the pause were counted");
+
+    project.ralph(&["rotate", "last"]).expect(0);
+    live.until_event("iteration_started", 2);
+    assert_eq!(project.told("iteration_finished", "outcome"), ["rotated"]);
+    steer(&project, &live, "pause", "paused");
+    steer(&project, &live, "resume", "running");
+    project.ralph(&["rotate", "last"]).expect(0);
+    live.end().expect(0);
+    assert_eq!(project.show()["iteration"], 3);
+    project.audit();
+}
+
+/// Returns how much active time was counted between the first pause and the record after it.
+fn waited(project: &Project) -> u64 {
+    let text = fs::read_to_string(project.run_dir().join("journal.jsonl")).unwrap();
+    let records: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let paused = records
+        .iter()
+        .position(|record| record["event"]["status"] == "paused")
+        .unwrap();
+    let resumed = records
+        .iter()
+        .rposition(|record| record["event"]["status"] == "running")
+        .unwrap();
+    let at = |index: usize| records[index]["active_ms"].as_u64().unwrap();
+    at(resumed) - at(paused)
+}
+
+#[test]
+fn a_stop_ends_the_whole_tree_at_once() {
+    let project = Project::new();
+    let marker = format!("4{}", std::process::id());
+    let tree = format!(
+        "(setsid sleep {marker} &) ; sleep {marker} & sh -c 'trap \"\" TERM; sleep {marker}; true'"
+    );
+    let project = project.script(&[actions(&[run(&tree), run("true")]), finish()]);
+    let live = project.start();
+    live.until_event("action_started", 1);
+    live.until("the tree is there", |_| {
+        is_running(&format!("sleep\0{marker}"))
+    });
+    let start = Instant::now();
+    project.ralph(&["stop", "last"]).expect(0);
+    let ended = live.end().expect(10);
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        start.elapsed()
+    );
+    assert!(!is_running(&format!("sleep\0{marker}")));
+    assert!(ended.stdout.contains("stopped"), "{}", ended.stdout);
+    assert_eq!(project.show()["status"], "stopped");
+    // Kept for a look.
+    assert!(project.sandbox().join("base.txt").exists());
+    for command in ["pause", "resume", "rotate", "stop"] {
+        let refused = project.ralph(&[command, "last"]).expect(1);
+        assert!(
+            refused.stderr.contains("it was stopped"),
+            "{}",
+            refused.stderr
+        );
+    }
+    project.audit();
+}
+
+#[test]
+fn a_signal_pauses_and_resume_finishes() {
+    let project = Project::new().script(&[actions(&[run("sleep 30")]), finish()]);
+    for (signal, opened) in [(Signal::INT, 1), (Signal::TERM, 2)] {
+        let live = if opened == 1 {
+            project.start()
+        } else {
+            project.resume()
+        };
+        live.until_event("run_opened", opened);
+        live.until("the command runs", |journal| {
+            journal
+                .last()
+                .is_some_and(|event| event["type"] == "action_started")
+        });
+        let start = Instant::now();
+        live.signal(signal);
+        let ended = live.end().expect(130);
+        assert!(
+            start.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            start.elapsed()
+        );
+        assert!(
+            ended.stdout.contains("continue with: ralph resume "),
+            "{}",
+            ended.stdout
+        );
+        let show = project.show();
+        assert_eq!(
+            (&show["status"], &show["reason"]),
+            (&json!("paused"), &json!("the program was told to end"))
+        );
+    }
+    let refused = project.run().expect(1);
+    assert!(
+        refused.stderr.contains("continue it with `ralph resume "),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(refused.stderr.lines().count(), 1);
+    // The command is told as interrupted and run again; now it is quicker.
+    project.write_script(&[actions(&[run("sleep 30")]), finish()]);
+    let live = project.resume();
+    live.until_event("run_opened", 3);
+    live.until("the command runs", |journal| {
+        journal
+            .last()
+            .is_some_and(|event| event["type"] == "action_started")
+    });
+    project.ralph(&["stop", "last"]).expect(0);
+    live.end().expect(10);
+    project.audit();
+}
+
+#[test]
+fn an_interrupted_run_is_finished_by_resume() {
+    let once = "if [ -e ../seen ]; then echo again; else touch ../seen; sleep 30; fi";
+    let project = Project::new().script(&[actions(&[run(once)]), finish()]);
+    let live = project.start();
+    live.until("the command runs", |_| {
+        project.home().join("sandboxes").exists() && seen(&project)
+    });
+    live.signal(Signal::INT);
+    live.end().expect(130);
+    let ended = project.ralph(&["resume", "last"]).expect(0);
+    assert!(
+        ended.stdout.contains("again") || project.artifact(1, "test_output.txt").contains("again")
+    );
+    assert_eq!(project.results(1), ["interrupted", "ran 0"]);
+    assert_eq!(project.show()["iteration"], 2);
+    project.audit();
+}
+
+fn seen(project: &Project) -> bool {
+    let created = project.events("sandbox_created");
+    !created.is_empty() && project.sandbox().join("../seen").exists()
+}
+
+#[test]
+fn a_second_run_of_a_live_task_is_refused() {
+    let project = Project::new().script(&[steps(), finish()]);
+    let live = project.start();
+    live.until_event("action_finished", 1);
+    let second = project.run().expect(1);
+    let line = second.stderr.trim_end();
+    assert!(
+        line.starts_with("ralph: run `")
+            && line.contains("of this task is under way — another process works on it — "),
+        "{line}"
+    );
+    assert_eq!(line.lines().count(), 1);
+    assert_eq!(
+        fs::read_dir(project.home().join("runs")).unwrap().count(),
+        1
+    );
+    project.ralph(&["stop", "last"]).expect(0);
+    live.end().expect(10);
+}
+
+#[test]
+fn a_failing_provider_costs_no_iteration() {
+    let failure = |status: u16| json!({"error": {"status": status, "retry_after": 0.01}});
+    let project = Project::new().set("max_iterations", "1").script(&[
+        failure(500),
+        failure(429),
+        failure(503),
+        finish(),
+    ]);
+    project.run().expect(0);
+    assert_eq!(project.show()["iteration"], 1);
+    assert_eq!(project.events("model_failed").len(), 3);
+    project.audit();
+
+    let refused = Project::new().script(&[json!({"error": {"status": 401}}), finish()]);
+    let ended = refused.run().expect(11);
+    assert!(ended.stdout.contains("ralph resume"), "{}", ended.stdout);
+    let show = refused.show();
+    assert_eq!(show["status"], "paused");
+    let reason = show["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("401") && reason.contains("valid key"),
+        "{reason}"
+    );
+    assert_eq!(refused.events("model_failed").len(), 1);
+    // Somebody gives it a valid key.
+    refused.write_script(&[finish()]);
+    refused.ralph(&["resume", "last"]).expect(0);
+    assert_eq!(refused.show()["iteration"], 1);
+    refused.audit();
+}
+
+#[test]
+fn a_person_answers_in_the_runs_files() {
+    let project = Project::new().script(&[
+        actions(&[control("pause", "which?")]),
+        actions(&[append(".ralph/guardrails.md", "### sign: of the agent\n")]),
+        finish(),
+    ]);
+    project.run().expect(11);
+    let files = project.run_dir().join("files");
+    fs::write(files.join("notes.md"), "# Notes\nTake the blue one.\n").unwrap();
+    let guardrails = project.file("guardrails.md");
+    fs::write(
+        files.join("guardrails.md"),
+        format!("{guardrails}### sign: of a person\n"),
+    )
+    .unwrap();
+    project.ralph(&["resume", "last"]).expect(0);
+    let (second, third) = (project.prompt(2), project.prompt(3));
+    assert!(second.contains("Take the blue one.") && second.contains("### sign: of a person"));
+    assert!(
+        third.contains("### sign: of a person\n### sign: of the agent"),
+        "{third}"
+    );
+    assert_eq!(project.events("tamper"), Vec::<Value>::new());
+    project.audit();
+}

@@ -1,0 +1,223 @@
+//! A secret of the environment is in nothing that is written, shown or delivered, even when the
+//! model knows it and says it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::project::{
+    Ended, Project, actions, append, commit, commit_paths, control, finish, run, work, write,
+};
+
+/// Secrets of the shapes that people have; put together here, so that no scanner takes them for real.
+struct Canaries {
+    key: String,
+    token: String,
+    lines: Vec<String>,
+}
+
+impl Canaries {
+    fn new() -> Self {
+        Self {
+            key: format!("zai{}", ".Canary7Key".repeat(3)),
+            token: format!("ghp_{}", "Canary9x4".repeat(4)),
+            lines: (1..4)
+                .map(|n| format!("{n}Canary+Line/{}", "Qz7k".repeat(12)))
+                .collect(),
+        }
+    }
+
+    fn pem(&self) -> String {
+        let kind = "RSA PRIVATE KEY";
+        format!(
+            "-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n",
+            self.lines.join("\n")
+        )
+    }
+
+    fn project(&self) -> Project {
+        Project::new()
+            .env("ZAI_API_KEY", &self.key)
+            .env("GITHUB_PAT", &self.token)
+            .env("GITHUB_APP_PRIVATE_KEY_PEM", self.pem())
+    }
+
+    /// Returns the secrets that are in these bytes.
+    fn found(&self, bytes: &[u8]) -> Vec<String> {
+        let has = |needle: &str| {
+            bytes
+                .windows(needle.len())
+                .any(|window| window == needle.as_bytes())
+        };
+        [&self.key, &self.token]
+            .into_iter()
+            .chain(&self.lines)
+            .filter(|needle| has(needle))
+            .cloned()
+            .collect()
+    }
+
+    #[track_caller]
+    fn absent_from(&self, what: &str, bytes: &[u8]) {
+        assert_eq!(self.found(bytes), Vec::<String>::new(), "in {what}");
+    }
+
+    /// Looks at everything that a project has left, but for what `skip` says.
+    #[track_caller]
+    fn absent(&self, project: &Project, ended: &Ended, skip: &dyn Fn(&Path) -> bool) {
+        self.absent_from("the output", ended.both().as_bytes());
+        for root in [project.home(), project.repo()] {
+            for file in files(&root) {
+                if !skip(&file) {
+                    self.absent_from(
+                        &file.display().to_string(),
+                        file.to_string_lossy().as_bytes(),
+                    );
+                    self.absent_from(
+                        &file.display().to_string(),
+                        &fs::read(&file).unwrap_or_default(),
+                    );
+                }
+            }
+        }
+        for repository in [project.repo(), project.run_dir().join("repo.git")] {
+            let objects = Command::new("git")
+                .args(["cat-file", "--batch-all-objects", "--batch"])
+                .current_dir(&repository)
+                .output()
+                .unwrap();
+            assert!(objects.status.success() && !objects.stdout.is_empty());
+            self.absent_from(&repository.display().to_string(), &objects.stdout);
+        }
+    }
+}
+
+fn files(root: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root).unwrap().map(Result::unwrap) {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            found.extend(files(&entry.path()));
+        } else if kind.is_file() {
+            found.push(entry.path());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_secret_of_the_environment_goes_nowhere() {
+    let canaries = Canaries::new();
+    let look = "env; cat /proc/self/environ | tr '\\0' '\\n'; cat .git/config";
+    let project = canaries
+        .project()
+        .script(&[actions(&[run(look), run("false")]), finish()]);
+    let ended = project.run().expect(0);
+    assert!(
+        project
+            .artifact(1, "test_output.txt")
+            .contains("RALPH_SANDBOX=")
+    );
+    canaries.absent(&project, &ended, &|_| false);
+    for name in ["ZAI_API_KEY", "GITHUB_PAT", "GITHUB_APP"] {
+        assert!(!project.artifact(1, "test_output.txt").contains(name));
+    }
+    for args in [
+        &["show", "last"][..],
+        &["logs", "last"],
+        &["replay", "last"],
+        &["audit", "last"],
+    ] {
+        canaries.absent_from(args[0], project.ralph(args).expect(0).both().as_bytes());
+    }
+}
+
+#[test]
+fn a_secret_that_the_model_says_is_not_repeated() {
+    let canaries = Canaries::new();
+    let (key, token, pem) = (&canaries.key, &canaries.token, canaries.pem());
+    let mut telling = actions(&[
+        run(&format!(
+            "echo {key}; echo '{pem}' >&2; printf %s {token} | base64"
+        )),
+        write("leak.txt", &format!("{key}\n{pem}")),
+        append(".ralph/guardrails.md", &format!("\n### sign: {token}\n")),
+        write(".ralph/progress.md", &format!("# Progress\n{key}\n")),
+        run("echo '### sign: after it' >> .ralph/guardrails.md"),
+        commit_paths(&format!("Say {token}"), &[&format!("{key}.txt")]),
+    ]);
+    telling["reply"]["summary"] = format!("I know {key}, {token} and {pem}").into();
+    let mut broken = actions(&[]);
+    broken["reply"] = format!("{{\"actions\": {token}").into();
+    let project = canaries.project().script(&[
+        telling,
+        broken,
+        actions(&[run("rm leak.txt"), control("rotate", token)]),
+        actions(&[
+            append(".ralph/guardrails.md", "### sign: later\n"),
+            control("pause", &format!("is {key} right?")),
+        ]),
+        finish(),
+    ]);
+    let paused = project.run().expect(11);
+    let in_sandbox = |path: &Path| {
+        path.components()
+            .any(|part| part.as_os_str() == "sandboxes")
+    };
+    canaries.absent(&project, &paused, &in_sandbox);
+    let reason = project.show()["reason"].as_str().unwrap().to_owned();
+    assert_eq!(reason, "the model asks: is [REDACTED:ZAI_API_KEY] right?");
+    assert_eq!(project.events("tamper"), Vec::<serde_json::Value>::new());
+    let guardrails = project.file("guardrails.md");
+    assert!(
+        guardrails.contains("### sign: [REDACTED:GITHUB_PAT]"),
+        "{guardrails}"
+    );
+    assert!(guardrails.contains("### sign: after it") && guardrails.contains("### sign: later"));
+    let ended = project.ralph(&["resume", "last"]).expect(0);
+    // The sandbox is removed with what the model had put there.
+    canaries.absent(&project, &ended, &|_| false);
+    project.audit();
+}
+
+#[test]
+fn a_branch_with_a_secret_is_not_delivered() {
+    let canaries = Canaries::new();
+    let (key, token) = (&canaries.key, &canaries.token);
+    let mut sneaky = work();
+    sneaky.insert(0, write("leak.txt", &format!("a\n{key}\n")));
+    let project = canaries.project().set("max_iterations", "9").script(&[
+        actions(&sneaky),
+        // Added by one commit and removed by the next: still on the branch.
+        actions(&[commit("Leak"), run("rm leak.txt"), commit("No leak")]),
+        actions(&[run(&format!("git commit -q --allow-empty -m {token}"))]),
+        actions(&[run(&format!("echo x > {token}.txt")), commit("A name")]),
+        actions(&[
+            run(&format!("rm -f *_*.txt ghp_*; printf 'a\\0{key}' > binary")),
+            commit("Binary"),
+        ]),
+        actions(&[run("rm -f binary leak.txt ghp_*; git status --short")]),
+        finish(),
+    ]);
+    let ended = project.run().expect(0);
+    let refused = project.told("import_refused", "why");
+    let reasons: Vec<&str> = refused.iter().map(|why| why.as_str().unwrap()).collect();
+    assert_eq!(
+        reasons,
+        [
+            "`leak.txt` adds something that looks like a secret; commit without it",
+            "`leak.txt` adds something that looks like a secret; commit without it",
+            "a commit message has something that looks like a secret; commit without it",
+            "`[REDACTED:GITHUB_PAT].txt` adds something that looks like a secret; commit without it",
+            "`binary` adds something that looks like a secret; commit without it",
+        ]
+    );
+    assert!(
+        project
+            .prompt(2)
+            .contains("adds something that looks like a secret")
+    );
+    assert_eq!(project.delivered(), ["a.txt", "b.txt"]);
+    canaries.absent(&project, &ended, &|_| false);
+    project.audit();
+}
