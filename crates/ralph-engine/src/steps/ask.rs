@@ -59,15 +59,16 @@ impl Run {
     pub(crate) fn begin_iteration(&mut self) -> Result<(), RunError> {
         if let Some(open) = &self.state().open {
             let number = open.number;
-            durable::make_dir(&self.dir.open_iteration(number))?;
+            self.dir.reopen_iteration(number)?;
             return self.log_activity(&format!("iteration {number} goes on after an interruption"));
         }
         let iteration = self.state().iteration + 1;
         let before = self.state().spent();
-        durable::make_dir(&self.dir.open_iteration(iteration))?;
         let head = self.state().head.clone();
+        // The record first: a directory that the journal does not know belongs to nobody.
         self.journal
             .append(Event::IterationStarted { iteration, head })?;
+        self.dir.reopen_iteration(iteration)?;
         self.warn_about_budgets(&before)?;
         self.log_activity(&format!("iteration {iteration} starts"))
     }
