@@ -248,6 +248,8 @@ impl Run {
         self.workspace.project(&*self.sandbox, &self.files).await?;
         self.save_state().await?;
         if status == RunStatus::Succeeded {
+            // After a restart it stands at running, and success only follows a verification.
+            self.set_status(RunStatus::Verifying)?;
             self.sandbox.remove().await?;
             self.journal.append(Event::SandboxRemoved {
                 sandbox: self.sandbox.id().clone(),
