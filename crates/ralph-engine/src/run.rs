@@ -250,10 +250,12 @@ impl Run {
         if status == RunStatus::Succeeded {
             // After a restart it stands at running, and success only follows a verification.
             self.set_status(RunStatus::Verifying)?;
-            self.sandbox.remove().await?;
+            // The record first: half a sandbox must not be taken for the workspace after a crash. One
+            // that no record knows is removed at the next opening.
             self.journal.append(Event::SandboxRemoved {
                 sandbox: self.sandbox.id().clone(),
             })?;
+            self.sandbox.remove().await?;
         }
         self.set_status(status.clone())?;
         Ok(status)

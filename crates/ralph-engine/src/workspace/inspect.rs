@@ -69,6 +69,8 @@ impl Workspace {
         let guard = GitGuard::remember(sandbox, files.dir()).await?;
         let mut workspace = Self::new(task, guard);
         workspace.restore(sandbox, files).await?;
+        // A sandbox that takes the place of a lost one: the next prompt names files of the last iteration.
+        workspace.put_back_iterations(sandbox, files.dir()).await?;
         Ok(workspace)
     }
 
