@@ -112,6 +112,14 @@ impl<'a> SandboxGit<'a> {
         Ok(())
     }
 
+    /// Removes the locks of git processes that were killed. Nothing may be running in the sandbox.
+    pub async fn remove_locks(&self) -> Result<(), RunError> {
+        let script = "find .git -name '*.lock' ! -type d -exec rm -f {} +";
+        // Where there is no repository there are no locks either.
+        self.exec(Exec::shell(script, TIMEOUT)).await?;
+        Ok(())
+    }
+
     /// Makes the files what the commit says, in a fresh workspace.
     pub async fn check_out(&self) -> Result<(), RunError> {
         self.git(&["reset", "--quiet", "--hard"]).await.map(drop)
