@@ -60,6 +60,7 @@ impl Run {
         if let Some(open) = &self.state().open {
             let number = open.number;
             self.dir.reopen_iteration(number)?;
+            self.now.resumed = true;
             return self.log_activity(&format!("iteration {number} goes on after an interruption"));
         }
         let iteration = self.state().iteration + 1;

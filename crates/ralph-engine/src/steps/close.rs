@@ -20,6 +20,8 @@ use crate::store::RunDir;
 /// What is known of the present iteration and need not survive a crash: it is looked at again.
 #[derive(Debug, Default)]
 pub(crate) struct Now {
+    /// Whether the iteration was begun by a process that died: what it saw is not known any more.
+    pub(crate) resumed: bool,
     /// Checks that hold for the files as they are.
     pub(crate) checks: BTreeMap<String, CheckResult>,
     /// The last run of the test command.
