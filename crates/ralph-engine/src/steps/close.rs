@@ -70,7 +70,7 @@ impl Run {
             .dir
             .open_iteration(self.state().iteration)
             .join("actions.jsonl");
-        let Ok(text) = std::fs::read_to_string(&path) else {
+        let Ok(text) = std::fs::read(&path) else {
             return Ok(());
         };
         let recorded = self
@@ -78,9 +78,13 @@ impl Run {
             .open
             .as_ref()
             .map_or(0, |open| open.results.len());
-        let kept: String = text.split_inclusive('\n').take(recorded).collect();
+        let kept: Vec<&[u8]> = text
+            .split_inclusive(|byte| *byte == b'\n')
+            .take(recorded)
+            .collect();
+        let kept = kept.concat();
         if kept.len() != text.len() {
-            durable::write(&path, kept.as_bytes())?;
+            durable::write(&path, &kept)?;
         }
         Ok(())
     }
