@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ralph_core::action::{self, Response};
-use ralph_core::event::Event;
+use ralph_core::event::{ActionResult, Event};
 use ralph_core::id::Digest;
 use ralph_core::ports::{Ended, Finish, ModelError, ModelRequest, Reply};
 use ralph_core::prompt::{self, GitSummary, LastOutput, LastTests, Snapshot};
@@ -77,14 +77,14 @@ impl Run {
     /// Returns the model's response, or none if it could not be read. Costs are counted on the way.
     pub(crate) async fn ask(&mut self) -> Result<Option<Response>, RunError> {
         let mut responses = self.read_responses();
-        if let Some(reply) = self.reply_on_disk(&responses) {
-            match action::parse(&reply) {
-                Ok(response) => {
-                    self.accept(&response)?;
-                    return Ok(Some(response));
-                }
-                Err(error) => self.reject(&mut responses, &error.to_string())?,
+        match self.reply_on_disk(&responses) {
+            Some(Ok(response)) => {
+                self.accept(&response)?;
+                return Ok(Some(response));
             }
+            Some(Err(errors)) => self.reject(&mut responses, &errors)?,
+            None if self.has_accepted() => return self.give_reply_up(),
+            None => {}
         }
         let first = self.request()?;
         let mut request = first.clone();
@@ -113,8 +113,32 @@ impl Run {
         Ok(None)
     }
 
+    fn has_accepted(&self) -> bool {
+        self.state().open.as_ref().is_some_and(|open| open.accepted)
+    }
+
+    /// Ends an iteration whose reply was begun and is not there any more: the actions of another
+    /// reply must not continue it.
+    fn give_reply_up(&mut self) -> Result<Option<Response>, RunError> {
+        let why = "the reply that was interrupted cannot be read again, a fresh iteration follows";
+        self.log_error(why)?;
+        let pending = self.state().open.as_ref().and_then(|o| o.pending.clone());
+        if let Some((index, _)) = pending {
+            self.journal.append(Event::ActionFinished {
+                iteration: self.state().iteration,
+                index,
+                action: "unknown".into(),
+                label: why.into(),
+                result: ActionResult::Interrupted,
+                duration_ms: 0,
+                tail: String::new(),
+            })?;
+        }
+        Ok(None)
+    }
+
     fn accept(&mut self, response: &Response) -> Result<(), RunError> {
-        if self.state().open.as_ref().is_some_and(|open| open.accepted) {
+        if self.has_accepted() {
             return Ok(());
         }
         let iteration = self.state().iteration;
@@ -254,7 +278,8 @@ impl Run {
             model: self.outside.model.name().to_owned(),
             reply: self.outside.redactor.redact(&text).into_owned(),
             usage: reply.usage,
-            error: None,
+            // Known here only: that a reply was cut off cannot be seen from its text.
+            error: read(reply).err(),
         });
         self.write_responses(responses)?;
         let before = self.state().spent();
@@ -316,11 +341,15 @@ impl Run {
         responses
     }
 
-    /// Returns the reply that was there before a crash, unless secrets had to be cut out of it.
-    fn reply_on_disk(&self, responses: &Responses) -> Option<String> {
+    /// Reads the reply that was there before a crash, unless secrets had to be cut out of it.
+    fn reply_on_disk(&self, responses: &Responses) -> Option<Result<Response, String>> {
         let expected = self.state().open.as_ref()?.response.clone()?;
-        let reply = &responses.attempts.last()?.reply;
-        (Digest::of(reply.as_bytes()) == expected).then(|| reply.clone())
+        let Attempt { reply, error, .. } = responses.attempts.last()?;
+        let is_whole = Digest::of(reply.as_bytes()) == expected;
+        is_whole.then(|| match error {
+            Some(errors) => Err(errors.clone()),
+            None => action::parse(reply).map_err(|error| error.to_string()),
+        })
     }
 
     fn request(&self) -> Result<ModelRequest, RunError> {
