@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use crate::contract::{Pinned, Taken};
 use crate::control::{Call, Control, Wish};
 use crate::error::RunError;
-use crate::git::{HostGit, HostRepo, WorkTree};
+use crate::git::{GitError, HostGit, HostRepo, SandboxGit, WorkTree};
 use crate::iteration;
 use crate::journal::Journal;
 use crate::mailbox::{Letter, Mailbox};
@@ -433,8 +433,16 @@ impl View {
         sandbox: &dyn Sandbox,
         repo: &HostRepo,
     ) -> Result<Self, RunError> {
-        let git = crate::git::SandboxGit::new(sandbox);
-        let tree = git.status().await?;
+        let git = SandboxGit::new(sandbox);
+        let tree = match git.status().await {
+            // An action damaged the repository before a crash; the settling puts it back.
+            Err(RunError::Git(GitError::InSandbox { .. })) => WorkTree {
+                head: Some(state.head.clone()),
+                branch: Some(state.plan.branch.clone()),
+                entries: Vec::new(),
+            },
+            looked => looked?,
+        };
         let diff_stat = if tree.entries.is_empty() {
             String::new()
         } else {
