@@ -2,10 +2,10 @@
 
 use ralph_core::id::CommitId;
 use ralph_core::path::WorkspacePath;
-use ralph_core::ports::Exec;
+use ralph_core::ports::{Exec, WriteMode};
 
 use super::GitError;
-use super::sandbox::{SandboxGit, TIMEOUT, last_line};
+use super::sandbox::{SandboxGit, TIMEOUT, last_line, scratch};
 use crate::error::RunError;
 
 /// The most files one commit may touch.
@@ -66,9 +66,15 @@ impl SandboxGit<'_> {
             self.git(&["reset", "--quiet"]).await?;
             return Ok(CommitOutcome::Rejected(why));
         }
-        let script = "set -e; tree=$(git write-tree); commit=$(git commit-tree \"$tree\" -p HEAD -F -); \
+        // In a file: git would take what a crash leaves of an input for the whole message.
+        let file = scratch("message")?;
+        self.sandbox
+            .write(&file, message.as_bytes(), WriteMode::Replace)
+            .await?;
+        let script = "set -e; tree=$(git write-tree); \
+            commit=$(git commit-tree \"$tree\" -p HEAD -F ../scratch/message); \
             git update-ref -m ralph HEAD \"$commit\"; echo \"$commit\"";
-        let exec = Exec::shell(script, TIMEOUT).with_stdin(message);
+        let exec = Exec::shell(script, TIMEOUT);
         let answer = String::from_utf8_lossy(&self.checked("commit", exec).await?)
             .trim()
             .to_owned();

@@ -19,7 +19,7 @@ pub(super) const TIMEOUT: Duration = Duration::from_mins(10);
 const ANSWER_LIMIT: usize = 64 << 20;
 /// Runs git in a sandbox.
 pub struct SandboxGit<'a> {
-    sandbox: &'a dyn Sandbox,
+    pub(super) sandbox: &'a dyn Sandbox,
 }
 
 /// What a fresh workspace is made from.
@@ -246,7 +246,7 @@ pub(super) fn last_line(stderr: &str, ended: Ended) -> String {
     last.map_or_else(|| ended.to_string(), |line| line.trim().to_owned())
 }
 
-fn scratch(name: &str) -> Result<SandboxPath, RunError> {
+pub(super) fn scratch(name: &str) -> Result<SandboxPath, RunError> {
     let path =
         WorkspacePath::parse(name).map_err(|error| SandboxError::Escapes(error.to_string()))?;
     Ok(SandboxPath::in_scratch(&path))
