@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use crate::durable::{self, AppendLog, StoreError, Sync};
 use crate::redaction;
 use crate::store::{RunDir, RunLock};
+use crate::torn;
 
 /// Why a journal cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -146,7 +147,7 @@ impl Journal {
             let pid = dir.state().ok().and_then(|state| state.pid);
             return Err(JournalError::Held { run: name, pid });
         };
-        repair_tail(dir)?;
+        torn::repair_tail(&dir.journal(), &dir.recovered())?;
         let (records, last) = read_chain(&dir.journal())?;
         let state = RunState::fold(&records).ok_or_else(|| JournalError::Empty {
             path: dir.journal(),
@@ -245,31 +246,6 @@ impl Journal {
 /// Returns whole milliseconds.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Moves bytes after the last newline to `recovered/`: a record is whole or it is not there.
-fn repair_tail(dir: &RunDir) -> Result<(), StoreError> {
-    let path = dir.journal();
-    let bytes = fs::read(&path).map_err(StoreError::when("read", &path))?;
-    let whole = bytes
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |end| end + 1);
-    if whole == bytes.len() {
-        return Ok(());
-    }
-    durable::make_dir(&dir.recovered())?;
-    durable::write(
-        &dir.recovered().join(format!("journal-{whole}.part")),
-        &bytes[whole..],
-    )?;
-    let file = fs::OpenOptions::new()
-        .write(true)
-        .open(&path)
-        .map_err(StoreError::when("open", &path))?;
-    file.set_len(whole as u64)
-        .and_then(|()| file.sync_all())
-        .map_err(StoreError::when("repair", &path))
 }
 
 /// Returns the records of a journal whose chain holds; a torn last line is left out.

@@ -3,7 +3,7 @@
 //! - [`iteration`] is the loop, one page; its steps are in `steps`, `actions` and `delivery`.
 //! - [`run`] opens a run, prepares it, iterates until a verdict, obeys commands.
 //! - [`journal`] numbers the events and syncs them; [`store`] knows the directories; [`durable`]
-//!   writes files so that a crash leaves the old or the new one.
+//!   writes files so that a crash leaves the old or the new one; `torn` puts half lines aside.
 //! - [`contract`] pins the task file and takes up what a person changes in it.
 //! - [`workspace`] keeps the `.ralph/` files in the sandbox what the host says they are.
 //! - [`git`] moves commits as bundles, so the host never runs git in a directory an agent can write.
@@ -28,5 +28,6 @@ mod rules;
 pub mod run;
 mod steps;
 pub mod store;
+mod torn;
 mod transfer;
 pub mod workspace;

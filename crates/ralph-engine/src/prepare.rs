@@ -56,6 +56,7 @@ pub(crate) async fn workspace(
     remove_leftovers(journal, outside).await?;
     if let Some(sandbox) = existing(journal, outside).await? {
         if journal.state().workspace_ready {
+            SandboxGit::new(&*sandbox).remove_locks().await?;
             let (workspace, findings) = Workspace::attach(&*sandbox, files, task).await?;
             return Ok(Ready {
                 sandbox,

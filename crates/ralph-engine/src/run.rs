@@ -245,6 +245,10 @@ impl Run {
         self.log_activity(&line)?;
         self.files.sync()?;
         self.deliver_rest().await?;
+        if status == RunStatus::Succeeded {
+            // After a restart it stands at running, and success only follows a verification.
+            self.set_status(RunStatus::Verifying)?;
+        }
         // What is said about the run is decided; tidying up cannot change it.
         if let Err(error) = self.tidy_up(&status).await {
             let message = format!("not everything could be tidied up: {error}");
@@ -264,9 +268,11 @@ impl Run {
         self.workspace.project(&*self.sandbox, &self.files).await?;
         self.save_state().await?;
         if *status == RunStatus::Succeeded {
-            self.sandbox.remove().await?;
+            // The record first: half a sandbox must not be taken for the workspace after a crash. One
+            // that no record knows is removed at the next opening.
             let sandbox = self.sandbox.id().clone();
             self.journal.append(Event::SandboxRemoved { sandbox })?;
+            self.sandbox.remove().await?;
         }
         Ok(())
     }

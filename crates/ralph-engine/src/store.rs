@@ -193,6 +193,16 @@ impl RunDir {
         self.root.join("iterations").join(format!("{number}.open"))
     }
 
+    /// Makes the directory in which an iteration grows. One that got its final name just before a
+    /// crash, and has no record of that, is taken back.
+    pub fn reopen_iteration(&self, number: u32) -> Result<(), StoreError> {
+        let (open, finished) = (self.open_iteration(number), self.iteration(number));
+        if finished.exists() && !open.exists() {
+            durable::rename(&finished, &open)?;
+        }
+        durable::make_dir(&open)
+    }
+
     /// Returns the run's own bare repository.
     pub fn repo(&self) -> PathBuf {
         self.root.join("repo.git")

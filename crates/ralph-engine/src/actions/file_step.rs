@@ -24,8 +24,9 @@ pub(super) enum FileStep {
     Delete {
         path: WorkspacePath,
     },
-    /// A crash came after the effect and before the record.
-    AlreadyDone,
+    /// A crash came after the effect and before the record. The digest is told again: another crash
+    /// must find it.
+    AlreadyDone(Digest),
     Not(ActionResult),
 }
 
@@ -35,7 +36,8 @@ impl FileStep {
         match self {
             Self::Write { bytes, .. } => Some(Digest::of(bytes)),
             Self::Delete { .. } => Some(Digest::of(b"")),
-            Self::AlreadyDone | Self::Not(_) => None,
+            Self::AlreadyDone(after) => Some(after.clone()),
+            Self::Not(_) => None,
         }
     }
 }
@@ -84,8 +86,10 @@ impl Run {
             }
         };
         let now = Digest::of(old.as_deref().unwrap_or_default());
-        if intended.is_some_and(|intended| intended == now) {
-            return Ok(FileStep::AlreadyDone);
+        // Only a patch can remove a file; to a write, one that is missing is not an empty one.
+        let comparable = old.is_some() || matches!(action, Action::Patch { .. });
+        if comparable && intended.as_ref() == Some(&now) {
+            return Ok(FileStep::AlreadyDone(now));
         }
         Ok(new_content(action, path, old))
     }
@@ -98,7 +102,7 @@ impl Run {
         }
         let done = match &step {
             FileStep::Not(result) => return Ok(Effect::of(result.clone())),
-            FileStep::AlreadyDone => return Ok(Effect::done("was done before the restart")),
+            FileStep::AlreadyDone(_) => return Ok(Effect::done("was done before the restart")),
             FileStep::Write { path, bytes, .. } => {
                 self.sandbox
                     .write(&SandboxPath::in_repo(path), bytes, WriteMode::Replace)

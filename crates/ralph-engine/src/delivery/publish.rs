@@ -63,13 +63,15 @@ impl Run {
         }
     }
 
-    /// Tells whether this very commit was red in a clean room already.
+    /// Tells whether this very commit was red in a clean room already. After a crash it may have
+    /// been so a moment ago, with nothing done about it yet.
     fn is_known_red(&self) -> bool {
         let state = self.state();
-        state
-            .verified
-            .as_ref()
-            .is_some_and(|(head, green)| *head == state.head && !green)
+        !self.now.resumed
+            && state
+                .verified
+                .as_ref()
+                .is_some_and(|(head, green)| *head == state.head && !green)
     }
 
     async fn try_success(&mut self) -> Result<bool, RunError> {

@@ -2,10 +2,10 @@
 
 use ralph_core::id::CommitId;
 use ralph_core::path::WorkspacePath;
-use ralph_core::ports::Exec;
+use ralph_core::ports::{Exec, WriteMode};
 
 use super::GitError;
-use super::sandbox::{SandboxGit, TIMEOUT, complaint};
+use super::sandbox::{SandboxGit, TIMEOUT, complaint, scratch};
 use crate::error::RunError;
 
 /// The most files one commit may touch.
@@ -66,9 +66,11 @@ impl SandboxGit<'_> {
             self.git(&["reset", "--quiet"]).await?;
             return Ok(CommitOutcome::Rejected(why));
         }
-        let script = "set -e; tree=$(git write-tree); commit=$(git commit-tree \"$tree\" -p HEAD -F -); \
+        self.hand_over("message", message).await?;
+        let script = "set -e; tree=$(git write-tree); \
+            commit=$(git commit-tree \"$tree\" -p HEAD -F ../scratch/message); \
             git update-ref -m ralph HEAD \"$commit\"; echo \"$commit\"";
-        let exec = Exec::shell(script, TIMEOUT).with_stdin(message);
+        let exec = Exec::shell(script, TIMEOUT);
         let answer = String::from_utf8_lossy(&self.checked("commit", exec).await?)
             .trim()
             .to_owned();
@@ -83,18 +85,29 @@ impl SandboxGit<'_> {
             })
     }
 
+    /// Puts what git should read into a file beside the repository. Of an input, git would take what
+    /// a crash leaves for the whole: half a message, or no paths for all of them.
+    async fn hand_over(&self, name: &str, text: &str) -> Result<(), RunError> {
+        let file = scratch(name)?;
+        let written = self
+            .sandbox
+            .write(&file, text.as_bytes(), WriteMode::Replace);
+        Ok(written.await?)
+    }
+
     async fn stage(&self, paths: &[WorkspacePath]) -> Result<Result<(), String>, RunError> {
         let mut exec = Exec::argv(["git", "add", "--all"], TIMEOUT);
         if !paths.is_empty() {
             let list: Vec<&str> = paths.iter().map(WorkspacePath::as_str).collect();
+            self.hand_over("paths", &list.join("\0")).await?;
             let args = [
                 "git",
                 "add",
                 "--all",
-                "--pathspec-from-file=-",
+                "--pathspec-from-file=../scratch/paths",
                 "--pathspec-file-nul",
             ];
-            exec = Exec::argv(args, TIMEOUT).with_stdin(list.join("\0"));
+            exec = Exec::argv(args, TIMEOUT);
         }
         let answer = self
             .exec(exec.with_env("GIT_LITERAL_PATHSPECS", "1"))

@@ -23,7 +23,7 @@ const WITHOUT_OWN_FILES: [&str; 4] = ["--", ".", ":(exclude).ralph", ":(exclude)
 
 /// Runs git in a sandbox.
 pub struct SandboxGit<'a> {
-    sandbox: &'a dyn Sandbox,
+    pub(super) sandbox: &'a dyn Sandbox,
 }
 
 /// What a fresh workspace is made from.
@@ -128,6 +128,14 @@ impl<'a> SandboxGit<'a> {
             .in_dir(SandboxPath::scratch())
             .with_env("BRANCH", origin.branch);
         self.exec_anywhere(exec).await?.checked("clone")?;
+        Ok(())
+    }
+
+    /// Removes the locks of git processes that were killed. Nothing may be running in the sandbox.
+    pub async fn remove_locks(&self) -> Result<(), RunError> {
+        let script = "find .git -name '*.lock' ! -type d -exec rm -f {} +";
+        // Where there is no repository there are no locks either.
+        self.exec(Exec::shell(script, TIMEOUT)).await?;
         Ok(())
     }
 
@@ -286,7 +294,7 @@ pub(super) fn complaint(stderr: &str, ended: Ended) -> String {
     telling_line(stderr).map_or_else(|| ended.to_string(), str::to_owned)
 }
 
-fn scratch(name: &str) -> Result<SandboxPath, RunError> {
+pub(super) fn scratch(name: &str) -> Result<SandboxPath, RunError> {
     let path =
         WorkspacePath::parse(name).map_err(|error| SandboxError::Escapes(error.to_string()))?;
     Ok(SandboxPath::in_scratch(&path))

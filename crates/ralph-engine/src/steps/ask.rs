@@ -1,7 +1,7 @@
 //! Asking the model: one question, one repair, and only what can be read is performed.
 
 use ralph_core::action::{self, Response};
-use ralph_core::event::Event;
+use ralph_core::event::{ActionResult, Event};
 use ralph_core::ports::Finish;
 use ralph_core::{budget, prompt};
 
@@ -38,6 +38,9 @@ impl Run {
             && let Some(response) = self.judge(&reply, &mut responses)?
         {
             return Ok(Asked::Response(response));
+        }
+        if self.has_accepted() {
+            return self.give_reply_up();
         }
         let first = self.request()?;
         let mut request = first.clone();
@@ -78,7 +81,7 @@ impl Run {
     }
 
     fn accept(&mut self, response: Response) -> Result<Response, RunError> {
-        if self.state().open.as_ref().is_some_and(|open| open.accepted) {
+        if self.has_accepted() {
             return Ok(response);
         }
         let (summary, actions) = (response.summary.clone(), response.actions.len());
@@ -109,6 +112,34 @@ impl Run {
             errors,
         })?;
         Ok(())
+    }
+
+    fn has_accepted(&self) -> bool {
+        self.state().open.as_ref().is_some_and(|open| open.accepted)
+    }
+
+    /// Ends an iteration whose reply was begun and is not there any more: the actions of another
+    /// reply must not continue it.
+    fn give_reply_up(&mut self) -> Result<Asked, RunError> {
+        let why = "the reply that was interrupted cannot be read again, a fresh iteration follows";
+        self.log_error(why)?;
+        let pending = self
+            .state()
+            .open
+            .as_ref()
+            .and_then(|open| open.pending.clone());
+        if let Some((index, _)) = pending {
+            self.journal.append(Event::ActionFinished {
+                iteration: self.state().iteration,
+                index,
+                action: "unknown".into(),
+                label: why.into(),
+                result: ActionResult::Interrupted,
+                duration_ms: 0,
+                tail: String::new(),
+            })?;
+        }
+        Ok(Asked::Unreadable)
     }
 
     pub(super) fn attempts(&self) -> u32 {

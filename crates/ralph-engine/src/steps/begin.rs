@@ -6,7 +6,6 @@ use ralph_core::event::Event;
 use ralph_core::ports::Usage;
 use ralph_core::{budget, price};
 
-use crate::durable;
 use crate::error::RunError;
 use crate::run::Run;
 
@@ -20,25 +19,19 @@ impl Run {
             return self.go_on();
         }
         let iteration = self.state().iteration + 1;
-        durable::make_dir(&self.dir.open_iteration(iteration))?;
         let head = self.state().head.clone();
+        // The record first: a directory that the journal does not know belongs to nobody.
         self.journal
             .append(Event::IterationStarted { iteration, head })?;
+        self.dir.reopen_iteration(iteration)?;
         self.warn_about_budgets()?;
         self.log_activity(&format!("iteration {iteration} starts"))
     }
 
     fn go_on(&mut self) -> Result<(), RunError> {
         let iteration = self.state().iteration;
-        let (finished, open) = (
-            self.dir.iteration(iteration),
-            self.dir.open_iteration(iteration),
-        );
-        if finished.exists() {
-            // The last process died between the rename and the record.
-            durable::rename(&finished, &open)?;
-        }
-        durable::make_dir(&open)?;
+        self.dir.reopen_iteration(iteration)?;
+        self.now.resumed = true;
         self.log_activity(&format!(
             "iteration {iteration} goes on after an interruption"
         ))?;

@@ -22,6 +22,8 @@ use crate::store::RunDir;
 /// What is known of the present iteration and need not survive a crash: it is looked at again.
 #[derive(Debug, Default)]
 pub(crate) struct Now {
+    /// Whether the iteration was begun by a process that died: what it saw is not known any more.
+    pub(crate) resumed: bool,
     /// Checks that hold for the files as they are.
     pub(crate) checks: BTreeMap<String, CheckResult>,
     /// The last run of the test command.
@@ -73,7 +75,7 @@ impl Run {
     /// Drops lines of `actions.jsonl` whose action is not in the journal: it is performed again.
     pub(crate) fn forget_unrecorded_lines(&self) -> Result<(), RunError> {
         let path = self.open_file("actions.jsonl");
-        let Ok(text) = std::fs::read_to_string(&path) else {
+        let Ok(text) = std::fs::read(&path) else {
             return Ok(());
         };
         let recorded = self
@@ -81,9 +83,13 @@ impl Run {
             .open
             .as_ref()
             .map_or(0, |open| open.results.len());
-        let kept: String = text.split_inclusive('\n').take(recorded).collect();
+        let kept: Vec<&[u8]> = text
+            .split_inclusive(|byte| *byte == b'\n')
+            .take(recorded)
+            .collect();
+        let kept = kept.concat();
         if kept.len() != text.len() {
-            durable::write(&path, kept.as_bytes())?;
+            durable::write(&path, &kept)?;
         }
         Ok(())
     }

@@ -38,7 +38,8 @@ impl Run {
         }
         self.view.diff_stat = SandboxGit::new(&*self.sandbox).diff_stat(&tree).await?;
         let uncommitted = (!tree.entries.is_empty()).then(|| Digest::of(&diff));
-        self.now.changed = self.state().head != start || uncommitted != self.view.uncommitted;
+        self.now.changed =
+            self.now.resumed || self.state().head != start || uncommitted != self.view.uncommitted;
         self.view.uncommitted = uncommitted;
         self.now.diff = measure(&diff);
         diff.truncate(MAX_DIFF);

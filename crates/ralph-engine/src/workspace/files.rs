@@ -10,6 +10,7 @@ use ralph_core::templates;
 
 use crate::durable::{self, AppendLog, StoreError, Sync};
 use crate::store::RunDir;
+use crate::torn;
 
 /// Who may change a `.ralph/` file from inside the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Opens the host's copies, making missing ones from the templates.
+    /// Opens the host's copies, making missing ones from the templates and putting torn lines aside.
     pub fn open(dir: &RunDir, redactor: Redactor) -> Result<Self, StoreError> {
         let starters = [
             ("guardrails.md", templates::GUARDRAILS),
@@ -59,6 +60,9 @@ impl Files {
             if !path.exists() {
                 durable::write(&path, text.as_bytes())?;
             }
+        }
+        for log in ["activity.log", "errors.log"] {
+            torn::repair_tail(&dir.file(log), &dir.recovered())?;
         }
         Ok(Self {
             activity: AppendLog::open(dir.file("activity.log"))?,
