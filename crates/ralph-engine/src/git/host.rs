@@ -19,6 +19,7 @@ pub type ChangedFile = ChangedPath;
 /// The host's git program with an environment of its own.
 #[derive(Debug, Clone)]
 pub struct HostGit {
+    program: PathBuf,
     path: String,
     config: PathBuf,
 }
@@ -41,12 +42,21 @@ impl HostGit {
         if !current {
             durable::write(&config, CONFIG.as_bytes())?;
         }
-        Ok(Self { path, config })
+        // By its path, git can be started without copying this process first.
+        let program = std::env::split_paths(&path)
+            .map(|directory| directory.join("git"))
+            .find(|file| file.is_absolute() && file.is_file())
+            .unwrap_or_else(|| PathBuf::from("git"));
+        Ok(Self {
+            program,
+            path,
+            config,
+        })
     }
 
     /// Returns a git command in `dir` that knows nothing of the user's environment.
     fn command(&self, dir: &Path) -> Command {
-        let mut command = Command::new("git");
+        let mut command = Command::new(&self.program);
         command
             .current_dir(dir)
             .env_clear()
