@@ -1,9 +1,11 @@
 //! What a command gets from the machine it runs on: programs, toolchains, a session of its own.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
+
+use super::programs;
 
 /// What a command gets from the machine it runs on.
 #[derive(Debug, Clone)]
@@ -20,7 +22,9 @@ impl Host {
     pub(super) fn new(search_path: OsString) -> Self {
         // A command that shares our terminal could write to it and read from it by `/dev/tty`.
         let has_terminal = File::open("/dev/tty").is_ok();
-        let setsid = has_terminal.then(|| find(&search_path, "setsid")).flatten();
+        let setsid = has_terminal
+            .then(|| programs::find(&search_path, "setsid"))
+            .flatten();
         Self {
             search_path,
             toolchains: BTreeMap::new(),
@@ -29,12 +33,6 @@ impl Host {
     }
 
     pub(super) fn has_program(&self, program: &str) -> bool {
-        find(&self.search_path, program).is_some()
+        programs::find(&self.search_path, program).is_some()
     }
-}
-
-fn find(search_path: &OsStr, program: &str) -> Option<PathBuf> {
-    std::env::split_paths(search_path)
-        .map(|directory| directory.join(program))
-        .find(|path| path.is_file())
 }

@@ -12,7 +12,8 @@
 //! - `provider` makes, finds and lists sandboxes; `record` is the file beside each.
 //! - `sandbox` is the live handle; `files` reads and writes, `erase` removes whole directories,
 //!   `refusal` says which error a refused path is.
-//! - `exec` runs one command; `invocation` is its command line; `pipes` feeds it and takes its output; `tree` owns its processes.
+//! - `exec` runs one command; `invocation` is its command line, `programs` finds its file; `pipes`
+//!   feeds it and takes its output; `tree` owns its processes.
 //! - `mark` is the number that every process of a command carries, `procfs` reads it back, `sweep`
 //!   finds and ends the processes that carry it, `live` knows the commands that run right now.
 
@@ -27,6 +28,7 @@ mod mark;
 mod pipes;
 #[cfg(target_os = "linux")]
 mod procfs;
+mod programs;
 mod provider;
 mod record;
 mod refusal;

@@ -23,6 +23,7 @@ use super::files;
 use super::host::Host;
 use super::invocation::Invocation;
 use super::mark::{Mark, Name};
+use super::programs;
 use super::record::Record;
 use super::refusal::Attempt;
 use super::sweep::Owner;
@@ -92,24 +93,30 @@ impl LocalSandbox {
         };
         let mark = Mark::next(self.name);
         let root = self.root.join(&self.id.0);
+        let variables = environment::of_command(
+            &self.host.search_path,
+            &root,
+            (self.name, mark),
+            [&self.host.toolchains, &self.env, env],
+        );
+        // A program by its path, in an environment that is set up before, can be started without
+        // copying this process first, which costs as much as a small command takes.
+        let search_path = variables.get(OsStr::new("PATH"));
+        let file = search_path.and_then(|path| programs::find(path, program));
+        let file = file.as_deref().unwrap_or(program.as_ref());
         let mut command = match &self.host.setsid {
             Some(setsid) => Command::new(setsid),
-            None => Command::new(program),
+            None => Command::new(file),
         };
         if self.host.setsid.is_some() {
             command.arg(program);
         } else {
-            command.process_group(0);
+            command.arg0(program).process_group(0);
         }
         command
             .args(arguments)
             .env_clear()
-            .envs(environment::of_command(
-                &self.host.search_path,
-                &root,
-                (self.name, mark),
-                [&self.host.toolchains, &self.env, env],
-            ))
+            .envs(&variables)
             .current_dir(path_of(&directory, &root.join(cwd.as_str())))
             .stdin(invocation.stdin())
             .stdout(Stdio::piped())
