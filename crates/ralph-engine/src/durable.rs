@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use ralph_core::event::LogMark;
 use ralph_core::id::Digest;
@@ -78,9 +79,33 @@ pub fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
 
 /// Syncs a directory, so that renames and new names in it last.
 pub fn sync_dir(path: &Path) -> Result<(), StoreError> {
+    sync_path(path)
+}
+
+fn sync_path(path: &Path) -> Result<(), StoreError> {
     File::open(path)
-        .and_then(|dir| dir.sync_all())
+        .and_then(|file| file.sync_all())
         .map_err(StoreError::when("sync", path))
+}
+
+/// Syncs files and directories, all at the same time: the disk then waits once for all of them.
+pub fn sync_together(paths: &[PathBuf]) -> Result<(), StoreError> {
+    thread::scope(|scope| {
+        let started: Vec<_> = paths
+            .iter()
+            .map(|path| {
+                let thread = thread::Builder::new().spawn_scoped(scope, || sync_path(path));
+                (path, thread)
+            })
+            .collect();
+        started.into_iter().try_for_each(|(path, thread)| {
+            match thread.map(thread::ScopedJoinHandle::join) {
+                Ok(Ok(synced)) => synced,
+                // The machine had no thread for it.
+                Ok(Err(_)) | Err(_) => sync_path(path),
+            }
+        })
+    })
 }
 
 /// Writes a file without waiting for the disk; it survives the program, not the machine.
@@ -239,6 +264,16 @@ mod tests {
         write(&path, b"second").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"second");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn files_and_directories_are_synced_together_and_the_first_failure_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, missing) = (dir.path().join("file"), dir.path().join("missing"));
+        write_unsynced(&file, b"text").unwrap();
+        sync_together(&[file.clone(), dir.path().to_owned()]).unwrap();
+        let error = sync_together(&[file, missing.clone()]).unwrap_err();
+        assert_eq!((error.doing, error.path), ("sync", missing));
     }
 
     #[test]

@@ -66,23 +66,20 @@ impl SandboxGit<'_> {
             self.git(&["reset", "--quiet"]).await?;
             return Ok(CommitOutcome::Rejected(why));
         }
+        self.record(message).await.map(CommitOutcome::Made)
+    }
+
+    /// Makes a commit of what is staged and moves the branch to it. Unlike `git commit`, this looks
+    /// at no file of the work tree, however many there are.
+    async fn record(&self, message: &str) -> Result<CommitId, RunError> {
         self.hand_over("message", message).await?;
-        let script = "set -e; tree=$(git write-tree); \
-            commit=$(git commit-tree \"$tree\" -p HEAD -F ../scratch/message); \
-            git update-ref -m ralph HEAD \"$commit\"; echo \"$commit\"";
-        let exec = Exec::shell(script, TIMEOUT);
-        let answer = String::from_utf8_lossy(&self.checked("commit", exec).await?)
-            .trim()
-            .to_owned();
-        CommitId::parse(&answer)
-            .map(CommitOutcome::Made)
-            .ok_or_else(|| {
-                GitError::Unexpected {
-                    command: "commit".into(),
-                    answer,
-                }
-                .into()
-            })
+        let tree = object_id("write-tree", &self.git(&["write-tree"]).await?)?;
+        let file = "../scratch/message";
+        let args = ["commit-tree", tree.as_str(), "-p", "HEAD", "-F", file];
+        let commit = object_id("commit-tree", &self.git(&args).await?)?;
+        self.git(&["update-ref", "-m", "ralph", "HEAD", commit.as_str()])
+            .await?;
+        Ok(commit)
     }
 
     /// Puts what git should read into a file beside the repository. Of an input, git would take what
@@ -180,4 +177,16 @@ fn top_directories(blobs: &[StagedBlob]) -> String {
         .map(|(dir, count)| format!("`{dir}` ({count})"))
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+/// Reads the object id that a command answered with.
+fn object_id(command: &str, answer: &[u8]) -> Result<CommitId, RunError> {
+    let answer = String::from_utf8_lossy(answer).trim().to_owned();
+    CommitId::parse(&answer).ok_or_else(|| {
+        GitError::Unexpected {
+            command: command.to_owned(),
+            answer,
+        }
+        .into()
+    })
 }

@@ -1,6 +1,7 @@
 //! The end of an iteration: its seven files, on disk on the host and copied into the sandbox.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::OpenOptions;
 use std::io::Write as _;
 
 use ralph_core::event::{DiffSize, Event, Metrics};
@@ -40,7 +41,7 @@ impl Run {
     /// Adds bytes to a file of the open iteration.
     pub(crate) fn append_open(&self, name: &str, bytes: &[u8]) -> Result<(), RunError> {
         let path = self.open_file(name);
-        std::fs::OpenOptions::new()
+        OpenOptions::new()
             .append(true)
             .create(true)
             .open(&path)
@@ -111,8 +112,7 @@ impl Run {
             None => self.write_json("pr_state.json", &none)?,
         }
         self.log_activity(&format!("iteration {number} ends: {summary}"))?;
-        let files = self.sync_artifacts(number).await?;
-        self.files.sync()?;
+        let files = self.keep_artifacts(number).await?;
         self.workspace.project(&*self.sandbox, &self.files).await?;
         durable::rename(&open, &self.dir.iteration(number))?;
         self.journal.append(Event::IterationFinished {
@@ -135,39 +135,33 @@ impl Run {
         Ok(())
     }
 
-    /// Syncs the seven files, returns their digests, and copies them into the sandbox.
-    async fn sync_artifacts(&self, number: u32) -> Result<BTreeMap<String, Digest>, RunError> {
+    /// Syncs the seven files and the logs, copies the files into the sandbox, returns their digests.
+    async fn keep_artifacts(&self, number: u32) -> Result<BTreeMap<String, Digest>, RunError> {
         let open = self.dir.open_iteration(number);
-        let mut files = BTreeMap::new();
+        let mut paths = RunDir::ARTIFACTS.map(|name| open.join(name)).to_vec();
+        for path in &paths {
+            // Nothing may have been written to some of them.
+            OpenOptions::new()
+                .append(true)
+                .create(true)
+                .open(path)
+                .map_err(StoreError::when("create", path))?;
+        }
+        paths.extend(["activity.log", "errors.log"].map(|log| self.dir.file(log)));
+        paths.push(open.clone());
+        durable::sync_together(&paths)?;
+        let mut digests = BTreeMap::new();
         for name in RunDir::ARTIFACTS {
             let path = open.join(name);
-            let bytes = match std::fs::read(&path) {
-                Ok(bytes) => bytes,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    durable::write_unsynced(&path, b"")?;
-                    Vec::new()
-                }
-                Err(source) => {
-                    return Err(StoreError {
-                        doing: "read",
-                        path,
-                        source,
-                    }
-                    .into());
-                }
-            };
-            std::fs::File::open(&path)
-                .and_then(|file| file.sync_all())
-                .map_err(StoreError::when("sync", &path))?;
+            let bytes = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
             let copy = WorkspacePath::parse(&format!(".ralph/iterations/{number}/{name}"))
                 .map_err(|error| SandboxError::Escapes(error.to_string()))?;
             self.sandbox
                 .write(&SandboxPath::in_repo(&copy), &bytes, WriteMode::Replace)
                 .await?;
-            files.insert(name.to_owned(), Digest::of(&bytes));
+            digests.insert(name.to_owned(), Digest::of(&bytes));
         }
-        durable::sync_dir(&open)?;
-        Ok(files)
+        Ok(digests)
     }
 
     fn metrics(&self, performed: &Performed) -> Metrics {
