@@ -46,10 +46,12 @@ fn parse_stat(line: &[u8]) -> Option<Process> {
     let state = fields.next()?;
     let mut number = || fields.next()?.parse::<i32>().ok();
     let (parent, group) = (number()?, number()?);
+    // A process on its very last way has the group -1.
+    let known = |number: i32| Pid::from_raw(number.max(0));
     Some(Process {
-        pid: Pid::from_raw(pid.trim().parse().ok()?)?,
-        parent: Pid::from_raw(parent),
-        group: Pid::from_raw(group),
+        pid: known(pid.trim().parse().ok()?)?,
+        parent: known(parent),
+        group: known(group),
         ended: matches!(state, "Z" | "X"),
     })
 }
@@ -98,6 +100,8 @@ mod tests {
             })
         );
         assert_eq!(parse_stat(b"42 (a"), None);
+        let leaving = parse_stat(b"42 (a) X 0 -1 -1 0").unwrap();
+        assert_eq!((leaving.parent, leaving.group), (None, None));
     }
 
     #[test]
