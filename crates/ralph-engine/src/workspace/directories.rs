@@ -44,7 +44,15 @@ pub(super) async fn clear_iterations(
             continue;
         }
         let path = format!("{ITERATIONS}/{}", entry.name);
-        sandbox.delete(&in_repo(&path)?).await?;
+        let Some(place) = in_repo(&path).ok().filter(|_| is_plain(&entry.name)) else {
+            // No path leads to such a name; it goes with everything around it.
+            sandbox.delete(&in_repo(ITERATIONS)?).await?;
+            return Ok(vec![Finding::new(
+                ITERATIONS,
+                "had a strange entry; removed",
+            )]);
+        };
+        sandbox.delete(&place).await?;
         // A process that died while it closed an iteration leaves a part of its files.
         let is_open = number.is_some_and(|number| dir.open_iteration(number).exists());
         if !is_open {
@@ -52,6 +60,11 @@ pub(super) async fn clear_iterations(
         }
     }
     Ok(findings)
+}
+
+/// Tells whether a name is the one in the directory: what is no text is shown with other characters.
+fn is_plain(name: &str) -> bool {
+    !name.contains(char::REPLACEMENT_CHARACTER)
 }
 
 /// Returns the entries of a directory; none of one that cannot be listed.

@@ -207,7 +207,11 @@ impl Workspace {
             ));
             return Ok(findings);
         }
-        findings.extend(directories::clear_iterations(sandbox, files.dir()).await?);
+        let cleared = directories::clear_iterations(sandbox, files.dir()).await?;
+        if !cleared.is_empty() {
+            self.compare_old_iterations(sandbox, files.dir()).await?;
+        }
+        findings.extend(cleared);
         let entries = sandbox.list(&in_repo(".ralph")?).await?;
         for (name, owner) in OWNED {
             let now = entries

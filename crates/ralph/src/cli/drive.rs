@@ -38,7 +38,8 @@ pub(super) async fn drive(
         show(&mut reader).ok();
     });
     let listening = tokio::task::spawn(listen(interrupt));
-    let ended = run::drive(dir.clone(), journal, outside, interrupted).await;
+    // Boxed: the whole machine is in this future.
+    let ended = Box::pin(run::drive(dir.clone(), journal, outside, interrupted)).await;
     listening.abort();
     // The journal is closed now, so the view ends after the last record.
     showing.await.ok();

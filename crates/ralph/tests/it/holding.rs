@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::project::{
     Project, actions, append, claiming, commit, commit_paths, control, finish, patch, run, work,
@@ -21,11 +21,13 @@ fn the_same_state_gives_the_same_prompt() {
         })
         .collect();
     assert_eq!(prompts[0], prompts[1]);
-    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-    let has_time = prompts[0].match_indices(['T', ':']).any(|(at, _)| {
-        at >= 2 && digits(&prompts[0][at - 2..]) == 2 && digits(&prompts[0][at + 1..]) == 2
-    });
-    assert!(!has_time, "{}", prompts[0]);
+    // Two digits on both sides of a colon or a `T` are a time.
+    let is_time = |text: &[u8]| matches!(text, [a, b, b':' | b'T', c, d] if [a, b, c, d].iter().all(|byte| byte.is_ascii_digit()));
+    assert!(
+        !prompts[0].as_bytes().windows(5).any(is_time),
+        "{}",
+        prompts[0]
+    );
 }
 
 #[test]
@@ -41,7 +43,14 @@ fn a_resumed_iteration_is_asked_the_same() {
     let asked = fs::read_to_string(project.run_dir().join("iterations/2.open/prompt.md")).unwrap();
     project.write_script(&[actions(&[]), finish()]);
     project.ralph(&["resume", "last"]).expect(0);
-    assert_eq!(project.prompt(2), asked);
+    // The call whose answer nobody heard is charged; nothing else is different.
+    let without_tokens = |prompt: &str| -> Vec<String> {
+        let lines = prompt
+            .lines()
+            .filter(|line| !line.starts_with("- tokens: "));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(without_tokens(&project.prompt(2)), without_tokens(&asked));
     assert_eq!(project.show()["iteration"], 2);
     project.audit();
 }
@@ -104,6 +113,19 @@ fn a_command_changes_no_file_of_the_run() {
             "rm .ralph/diagnostics.md; mkdir .ralph/diagnostics.md",
             &[".ralph/diagnostics.md"],
         ),
+    ]);
+    assert!(!project.file("errors.log").contains("forged"));
+    assert!(project.file("activity.log").contains("iteration 1 starts"));
+    // A budget that the model wrote into its copy never was in force.
+    assert_eq!(project.events("contract_changed"), Vec::<Value>::new());
+    assert!(project.prompt(3).contains("max_iterations: 40"));
+    assert_eq!(project.delivered(), ["a.txt", "b.txt"]);
+}
+
+#[test]
+fn a_command_changes_no_directory_of_the_run() {
+    let before = fs::read("/etc/passwd").unwrap();
+    let project = survive(&[
         ("rm -rf .ralph", &[".ralph"]),
         ("rm -rf .ralph; ln -s /etc .ralph", &[".ralph"]),
         ("rm -rf .ralph; echo no > .ralph", &[".ralph"]),
@@ -111,29 +133,35 @@ fn a_command_changes_no_file_of_the_run() {
             "mv .ralph elsewhere; ln -s elsewhere .ralph; rm -r elsewhere",
             &[".ralph"],
         ),
-        // Finished iterations are compared at the end.
-        (
-            "echo x > .ralph/iterations/1/prompt.md; rm -r .ralph/iterations/2",
-            &[],
-        ),
-        ("ln -sf /etc/passwd .ralph/iterations/3/metrics.json", &[]),
         (
             "rm -r .ralph/iterations; ln -s /tmp .ralph/iterations",
             &[".ralph/iterations"],
         ),
         (
-            "mkdir -p .ralph/iterations/19; ln -s /etc/passwd .ralph/iterations/19/prompt.md",
-            &[".ralph/iterations/19"],
+            "mkdir -p .ralph/iterations/8; ln -s /etc/passwd .ralph/iterations/8/prompt.md",
+            &[".ralph/iterations/8"],
         ),
+        (
+            "touch \".ralph/iterations/$(printf 'a\\nb')\" \".ralph/iterations/$(printf '\\377')\"",
+            &[".ralph/iterations"],
+        ),
+        ("touch .ralph/iterations/x", &[".ralph/iterations/x"]),
+        // Finished iterations are compared at the end.
+        (
+            "echo x > .ralph/iterations/1/prompt.md; rm .ralph/iterations/2/response.json",
+            &[],
+        ),
+        ("ln -sf /etc/passwd .ralph/iterations/3/metrics.json", &[]),
     ]);
-    let unforged = fs::read_to_string("/etc/passwd").unwrap();
-    assert!(unforged.starts_with("root:"));
-    assert!(!project.file("errors.log").contains("forged"));
-    let activity = project.file("activity.log");
-    assert!(activity.contains("iteration=0") || activity.contains("iteration 1 starts"));
-    // A budget that the model wrote into its copy never was in force.
-    assert_eq!(project.events("contract_changed"), Vec::<Value>::new());
-    assert!(project.prompt(3).contains("max_iterations: 40"));
+    assert_eq!(
+        tampered(&project, 11),
+        [
+            ".ralph/iterations/1/prompt.md",
+            ".ralph/iterations/2/response.json",
+            ".ralph/iterations/3/metrics.json",
+        ]
+    );
+    assert_eq!(fs::read("/etc/passwd").unwrap(), before);
     assert_eq!(project.delivered(), ["a.txt", "b.txt"]);
 }
 
@@ -240,16 +268,20 @@ fn actions_stay_in_the_work() {
         commit_paths("No", &[":(top)*"]),
     ];
     let mut all = vec![run("ln -s /etc x; ln -s /etc/passwd y")];
+    for cwd in ["x", "missing", "y"] {
+        all.push(json!({"type": "run", "command": "touch ralph-was-here", "cwd": cwd}));
+    }
     all.extend(refused.clone());
     let project = Project::new().set("on_action_error", "continue").script(&[
         actions(&all),
         // Paths that lead outside make the whole reply unreadable, so nothing of it is done.
         actions(&[write("c.txt", "c\n"), write(outside[0], "x")]),
+        actions(&[json!({"type": "run", "command": "touch ralph-was-here", "cwd": "../.."})]),
         actions(&[run("rm x y")]),
         finish(),
     ]);
     project.run().expect(0);
-    let mut expected = vec!["ran 0"];
+    let mut expected = vec!["ran 0", "failed", "failed", "failed"];
     expected.extend(refused.iter().map(|_| "refused"));
     assert_eq!(project.results(1), expected);
     assert!(
@@ -257,7 +289,7 @@ fn actions_stay_in_the_work() {
             .iter()
             .all(|path| !std::path::Path::new(path).exists())
     );
-    assert_eq!(project.events("reply_rejected").len(), 1);
+    assert_eq!(project.events("reply_rejected").len(), 2);
     assert_eq!(project.delivered(), ["a.txt", "b.txt"]);
     project.audit();
 }

@@ -5,6 +5,7 @@
     reason = "a test whose preparations fail should fail there"
 )]
 
+mod bad_input;
 mod contract;
 mod follow;
 mod holding;
@@ -12,6 +13,7 @@ mod live_steering;
 mod looks;
 mod project;
 mod reading;
+mod repositories;
 mod secrets;
 mod starting;
 mod steering;

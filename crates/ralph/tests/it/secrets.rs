@@ -184,8 +184,14 @@ fn a_secret_that_the_model_says_is_not_repeated() {
 fn a_branch_with_a_secret_is_not_delivered() {
     let canaries = Canaries::new();
     let (key, token) = (&canaries.key, &canaries.token);
+    // A reply is performed without secrets, so the model has to put them together in the sandbox.
+    let spelled = |secret: &str| {
+        let (head, tail) = secret.split_at(7);
+        format!("\"$(printf %s%s {head} {tail})\"")
+    };
+    let (key, token) = (spelled(key), spelled(token));
     let mut sneaky = work();
-    sneaky.insert(0, write("leak.txt", &format!("a\n{key}\n")));
+    sneaky.insert(0, run(&format!("echo {key} > leak.txt")));
     let project = canaries.project().set("max_iterations", "9").script(&[
         actions(&sneaky),
         // Added by one commit and removed by the next: still on the branch.
@@ -193,7 +199,9 @@ fn a_branch_with_a_secret_is_not_delivered() {
         actions(&[run(&format!("git commit -q --allow-empty -m {token}"))]),
         actions(&[run(&format!("echo x > {token}.txt")), commit("A name")]),
         actions(&[
-            run(&format!("rm -f *_*.txt ghp_*; printf 'a\\0{key}' > binary")),
+            run(&format!(
+                "rm -f *_*.txt ghp_*; printf 'a\\0%s' {key} > binary"
+            )),
             commit("Binary"),
         ]),
         actions(&[run("rm -f binary leak.txt ghp_*; git status --short")]),

@@ -27,8 +27,8 @@ pub(crate) fn append(path: &str, content: &str) -> Value {
     json!({"type": "write", "path": path, "content": content, "append": true})
 }
 
-pub(crate) fn patch(path: &str, patch: &str) -> Value {
-    json!({"type": "patch", "path": path, "patch": patch})
+pub(crate) fn patch(path: &str, diff: &str) -> Value {
+    json!({"type": "patch", "path": path, "patch": diff})
 }
 
 pub(crate) fn commit(message: &str) -> Value {

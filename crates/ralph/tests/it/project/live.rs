@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Ended, Project};
 
 /// Longer than anything takes on a busy machine, shorter than a person waits.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A run that is being worked on by a process.
 pub(crate) struct Live<'a> {
@@ -18,20 +18,13 @@ pub(crate) struct Live<'a> {
 }
 
 impl Live<'_> {
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Waits until something is true of the journal.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, is_true: impl Fn(&[Value]) -> bool) {
         let start = Instant::now();
         loop {
-            let begun = self.project.home().join("runs").exists();
-            let journal = begun.then(|| std::panic::catch_unwind(|| self.project.journal()).ok());
-            if let Some(journal) = journal.flatten()
-                && is_true(&journal)
-            {
+            let journal = self.project.find_run().map(|_| self.project.journal());
+            if journal.is_some_and(|journal| is_true(&journal)) {
                 return;
             }
             assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");

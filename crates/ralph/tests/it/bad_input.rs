@@ -1,0 +1,332 @@
+//! What cannot be used is refused in one line that says what, why and what to do.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::project::{Ended, Project, actions, finish, run};
+
+fn ready() -> Project {
+    Project::new().script(&[finish()])
+}
+
+/// Asserts that the program ended with this code and one line of this shape, and left no run behind.
+/// `[..]` stands for anything.
+#[track_caller]
+fn refused(project: &Project, ended: Ended, code: i32, line: &str) {
+    let ended = ended.expect(code);
+    assert_eq!(ended.stdout, "");
+    let lines: Vec<&str> = ended
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("ralph: "))
+        .collect();
+    let [told] = lines[..] else {
+        panic!("not one line: {}", ended.stderr);
+    };
+    assert_eq!(ended.stderr.lines().last(), Some(told));
+    assert_eq!(told.split(" — ").count(), 3, "{told}");
+    snapbox::assert_data_eq!(told, format!("ralph: {line}"));
+    assert!(!project.home().join("runs").exists());
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense_is_refused() {
+    let project = ready();
+    let user = project.path("user").display().to_string();
+    for (args, line) in [
+        (
+            &["--repo", "/nowhere"][..],
+            "there is no git repository at `/nowhere` — no such directory — name one with `--repo PATH`, or make one with `git init`",
+        ),
+        (
+            &["--repo", &user],
+            "there is no git repository at `[..]/user` — git rev-parse failed: fatal: not a git repository (or any [..] — name one with `--repo PATH`, or make one with `git init`",
+        ),
+        (
+            &["--repo", "https://me:pass@example.org/x.git"],
+            "repository `example.org/x.git` [..] — [..] — [..]",
+        ),
+        (
+            &["--sandbox", "nope"],
+            "sandbox `nope` is not available — this version has [..] — use `--sandbox local`[..]",
+        ),
+        (
+            &["--nope"],
+            "unexpected option `--nope` — `ralph run` does not take it — see `ralph run --help`",
+        ),
+        (
+            &["nope.md"],
+            "cannot read the task file `nope.md` — No such file or directory (os error 2) — name another file, or write one with `ralph init`",
+        ),
+        (
+            &["."],
+            "cannot read the task file `.` — Is a directory (os error 21) — name another file, or write one with `ralph init`",
+        ),
+    ] {
+        refused(&project, project.run_with(args), 2, line);
+    }
+    for (args, line) in [
+        (
+            &["--profile", "nope"][..],
+            "there is no model profile `nope` — the built-in ones are [..] — take one of these, or add it to `config/models.yaml`",
+        ),
+        (
+            &["--model", "gpt"],
+            "model `gpt` is not available — [..] — use `--model scripted:FILE.jsonl`[..]",
+        ),
+        (
+            &["--model", "scripted:no.jsonl"],
+            "cannot use the model `scripted:[..]/no.jsonl` — cannot read script `[..]/no.jsonl`: No such file or directory (os error 2) — correct the script",
+        ),
+    ] {
+        refused(&project, project.ralph(&[&["run"], args].concat()), 2, line);
+    }
+}
+
+#[test]
+fn a_script_that_cannot_be_used_is_refused() {
+    let project = ready();
+    for (script, why) in [
+        (
+            "{\"reply\": \"x\"}\n\n{\"replay\": 1}\n",
+            "script `[..]`, line 3: column 9: unknown field `replay`, expected one of `reply`, `usage`, `delay_ms`, `error`, `when`",
+        ),
+        (
+            "# nothing\n",
+            "script `[..]` is empty: it needs at least one line with `reply` or `error`",
+        ),
+    ] {
+        fs::write(project.path("replies.jsonl"), script).unwrap();
+        let line = format!("cannot use the model `scripted:[..]` — {why} — correct the script");
+        refused(&project, project.run(), 2, &line);
+    }
+}
+
+#[test]
+fn a_secret_on_the_command_line_is_not_repeated() {
+    let token = format!("ghp_{}", "Canary9x4".repeat(4));
+    let project = ready().env("GITHUB_PAT", &token);
+    let ended = project.run_with(&["--sandbox", &token]);
+    refused(
+        &project,
+        ended,
+        2,
+        "sandbox `[REDACTED:GITHUB_PAT]` is not available — [..] — [..]",
+    );
+}
+
+/// Asserts that a task file is refused by the linter.
+#[track_caller]
+fn refused_task(project: &Project, why: &str) {
+    let line = format!(
+        "the task file `ralph_task.md` is refused — {why}; check with `ralph lint ralph_task.md`"
+    );
+    refused(project, project.run(), 12, &line);
+}
+
+#[test]
+fn a_task_file_that_cannot_be_read_is_refused() {
+    let project = ready();
+    for (text, why) in [
+        (
+            &b""[..],
+            "the task file is empty — write one with `ralph init`",
+        ),
+        (
+            b"---\ntask_id: [a\nmax: 3\n---\n",
+            "line 3, column 4: the front matter is not valid YAML: [..] — indent with spaces, and put quotes around a text that contains `: ` or ` #`",
+        ),
+        (
+            b"---\ntask_id: a\n",
+            "line 1: the front matter that starts here has no closing `---` — put a line `---` below the last setting",
+        ),
+        (
+            b"---\xff\xfe",
+            "line 1: the task file is not UTF-8 text — save the file in the encoding UTF-8",
+        ),
+    ] {
+        fs::write(project.task(), text).unwrap();
+        refused_task(&project, why);
+    }
+}
+
+#[test]
+fn a_task_file_that_breaks_the_rules_is_refused() {
+    refused_task(
+        &ready().set("max_iteration", "3"),
+        "line 8, column 1: unknown key `max_iteration` — did you mean `max_iterations`?",
+    );
+    refused_task(
+        &ready().set("max_iterations", "many"),
+        "line 7, column 17: `max_iterations` is `many`, expected a whole number — write it in digits, without quotes",
+    );
+    let project = ready()
+        .without("max_iterations")
+        .without("max_wall_time_minutes")
+        .without("max_tokens_total");
+    // All that is missing is told at once.
+    let told = project.run().stderr;
+    for code in [
+        "missing-max-iterations",
+        "missing-max-wall-time-minutes",
+        "missing-cost-or-token-budget",
+    ] {
+        assert!(told.contains(&format!("error[{code}]")), "{told}");
+    }
+    refused_task(
+        &project,
+        "line 5: `max_iterations` is missing — write the line `max_iterations: 30` into the front matter",
+    );
+}
+
+#[test]
+fn a_repository_that_cannot_be_used_is_refused() {
+    let project = ready().env("PATH", "/nowhere");
+    refused(
+        &project,
+        project.run(),
+        1,
+        "git cannot be used — cannot run git: No such file or directory (os error 2) — install git and make sure it is on PATH",
+    );
+    let project = ready().without("base_branch");
+    project.git(&["checkout", "--quiet", "--detach"]);
+    refused(
+        &project,
+        project.run(),
+        1,
+        "no branch is checked out in `[..]/repo` — the work needs a branch to start from — check one out, or set `base_branch` in the task file",
+    );
+    project.git(&["checkout", "--quiet", "main"]);
+    project.git(&["update-ref", "-d", "HEAD"]);
+    refused(
+        &project,
+        project.run(),
+        1,
+        "repository `[..]/repo` has no commits — there is nothing to start from — make a first commit",
+    );
+    let project = ready().set("base_branch", "develop");
+    refused(
+        &project,
+        project.run(),
+        1,
+        "there is no branch `develop` in `[..]/repo` — the work needs a branch to start from — correct `base_branch` in the task file, or make the branch",
+    );
+    let project = ready();
+    project.commit("more.txt", "more\n");
+    let origin = format!("file://{}", project.repo().display());
+    project.git_in(
+        &project.path("user"),
+        &["clone", "--quiet", "--depth=1", &origin, "shallow"],
+    );
+    let shallow = project.path("user/shallow").display().to_string();
+    refused(
+        &project,
+        project.run_with(&["--repo", &shallow]),
+        1,
+        "repository `[..]/shallow` cannot be used — it is a shallow clone, so its history cannot be copied — complete it with `git fetch --unshallow`",
+    );
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_used_is_refused() {
+    let project = ready();
+    fs::write(project.home(), "mine\n").unwrap();
+    refused(
+        &project,
+        project.run(),
+        1,
+        "cannot create `[..]/home` — File exists (os error 17) — move away what is in its place, or set RALPH_HOME to another directory",
+    );
+    assert_eq!(fs::read_to_string(project.home()).unwrap(), "mine\n");
+    let project = ready().without_env("RALPH_HOME").without_env("HOME");
+    refused(
+        &project,
+        project.run(),
+        1,
+        "there is no place for the state directory — neither RALPH_HOME nor HOME is set — set RALPH_HOME to a directory of yours",
+    );
+    let project = ready();
+    let Some(_mounted) = Mount::at(&project.home(), "ro") else {
+        return;
+    };
+    refused(
+        &project,
+        project.run(),
+        1,
+        "cannot [..] `[..]/home` — Read-only file system (os error 30) — make the directory writable for you, or set RALPH_HOME to one that is",
+    );
+}
+
+/// A file system of its own, gone with its owner.
+struct Mount(PathBuf);
+
+impl Mount {
+    /// Mounts memory at a directory; says why not where that is not possible.
+    fn at(path: &Path, options: &str) -> Option<Self> {
+        fs::create_dir_all(path).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", options, "tmpfs"])
+            .arg(path)
+            .output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(path.to_owned()));
+        }
+        println!("skipped: only root can mount a file system");
+        None
+    }
+}
+
+impl Mount {
+    fn remount(&self, options: &str) {
+        let options = format!("remount,{options}");
+        let mounted = Command::new("mount")
+            .args(["-o", &options])
+            .arg(&self.0)
+            .status();
+        assert!(mounted.unwrap().success());
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        Command::new("umount")
+            .arg("--lazy")
+            .arg(&self.0)
+            .status()
+            .ok();
+    }
+}
+
+#[test]
+fn a_full_disk_loses_nothing() {
+    let mut filled = 0;
+    // So small that it is full while the run is made, prepared, worked on, delivered, verified.
+    for pages in [2, 8, 20, 35, 44, 53, 71, 77, 80, 92] {
+        let fill = run("head -c 30000 /dev/zero > big.bin; true");
+        let project = Project::new().script(&[actions(&[fill]), finish()]);
+        let size = format!("size={}k", pages * 4);
+        let Some(disk) = Mount::at(&project.home(), &size) else {
+            return;
+        };
+        let ended = project.run();
+        let both = ended.both();
+        assert!([0, 1, 11].contains(&ended.code), "{pages} pages: {both}");
+        assert!(!both.contains("panicked at"), "{both}");
+        if ended.code != 0 {
+            filled += 1;
+            let told: Vec<&str> = both.lines().filter(|line| line.contains(" — ")).collect();
+            assert_eq!(told.len(), 1, "{pages} pages: {both}");
+            assert!(told[0].contains("ralph resume"), "{both}");
+            disk.remount("size=16m");
+            project.run_with(&["--resume"]).expect(0);
+        }
+        assert_eq!(
+            project.delivered(),
+            ["a.txt", "b.txt", "big.bin"],
+            "{pages} pages"
+        );
+        project.audit();
+    }
+    assert!(filled > 7, "only {filled} disks were too small");
+}

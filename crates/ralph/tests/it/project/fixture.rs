@@ -1,0 +1,383 @@
+//! The project itself, and the program working on it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::Live;
+
+/// The front matter that most tests need.
+const FRONT: [(&str, &str); 6] = [
+    ("task_id", "task"),
+    ("base_branch", "main"),
+    ("max_iterations", "5"),
+    ("max_wall_time_minutes", "5"),
+    ("max_tokens_total", "1000000"),
+    ("test_command", "test -s base.txt"),
+];
+
+/// Two boxes, each verified by a file that the base does not have.
+const BODY: &str = "\
+# Task: Make two files
+
+## Success criteria
+
+### Milestone M1 — Files
+- [ ] M1.1 One is there
+  - verify: `grep -q one a.txt`
+- [ ] M1.2 Two is there
+  - verify: `grep -q two b.txt`
+";
+
+pub(crate) struct Project {
+    temporary: TempDir,
+    front: Vec<(String, String)>,
+    body: String,
+    environment: Vec<(String, String)>,
+    removed: Vec<String>,
+}
+
+/// How the program ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    fn of(output: &Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Asserts the exit code, showing everything if it is another.
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{}\n{}", self.stdout, self.stderr);
+        assert!(!self.stderr.contains("panicked at"), "{}", self.stderr);
+        self
+    }
+
+    /// Returns what both streams say.
+    pub(crate) fn both(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+}
+
+/// Makes a directory, in memory where there is a place: nothing here has to outlive the machine, and
+/// every record is synced.
+fn temporary() -> TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
+}
+
+impl Project {
+    /// Makes a repository with one commit on `main`, and a task that nobody has worked on.
+    pub(crate) fn new() -> Self {
+        let project = Self {
+            temporary: temporary(),
+            front: FRONT.map(|(key, value)| (key.into(), value.into())).into(),
+            body: BODY.into(),
+            environment: Vec::new(),
+            removed: Vec::new(),
+        };
+        fs::create_dir(project.repo()).unwrap();
+        fs::create_dir(project.path("user")).unwrap();
+        project.git(&["init", "--quiet", "--initial-branch=main"]);
+        project.commit("base.txt", "base\n");
+        project.write_task();
+        project
+    }
+
+    /// Sets a key of the front matter.
+    pub(crate) fn set(mut self, key: &str, value: &str) -> Self {
+        self.front.retain(|(known, _)| known != key);
+        self.front.push((key.into(), value.into()));
+        self.write_task();
+        self
+    }
+
+    /// Removes a key of the front matter.
+    pub(crate) fn without(mut self, key: &str) -> Self {
+        self.front.retain(|(known, _)| known != key);
+        self.write_task();
+        self
+    }
+
+    /// Replaces the text below the front matter.
+    pub(crate) fn body(mut self, body: &str) -> Self {
+        self.body = body.into();
+        self.write_task();
+        self
+    }
+
+    /// Sets a variable of the program's environment.
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<str>) -> Self {
+        self.environment.push((name.into(), value.as_ref().into()));
+        self
+    }
+
+    /// Takes a variable out of the program's environment.
+    pub(crate) fn without_env(mut self, name: &str) -> Self {
+        self.removed.push(name.into());
+        self
+    }
+
+    /// Writes the model's lines, each with few tokens unless it says how many.
+    pub(crate) fn script(self, lines: &[Value]) -> Self {
+        self.write_script(lines);
+        self
+    }
+
+    /// Writes the model's lines.
+    pub(crate) fn write_script(&self, lines: &[Value]) {
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        fs::write(self.path("replies.jsonl"), lines.join("\n")).unwrap();
+    }
+
+    /// Returns the text of the task file.
+    pub(crate) fn task_text(&self) -> String {
+        let front: Vec<String> = self
+            .front
+            .iter()
+            .map(|(key, value)| format!("{key}: {value}"))
+            .collect();
+        format!("---\n{}\n---\n\n{}", front.join("\n"), self.body)
+    }
+
+    pub(crate) fn write_task(&self) {
+        fs::write(self.task(), self.task_text()).unwrap();
+    }
+
+    /// Returns a path of the temporary directory.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.temporary.path().join(name)
+    }
+
+    pub(crate) fn repo(&self) -> PathBuf {
+        self.path("repo")
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.path("home")
+    }
+
+    pub(crate) fn task(&self) -> PathBuf {
+        self.repo().join("ralph_task.md")
+    }
+
+    /// Commits a file in the user's repository.
+    pub(crate) fn commit(&self, name: &str, text: &str) {
+        let path = self.repo().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self.git(&["add", "--force", "--", name]);
+        self.git(&["commit", "--quiet", "--message", name]);
+    }
+
+    /// Runs git in the user's repository and returns what it prints.
+    #[track_caller]
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        self.git_in(&self.repo(), args)
+    }
+
+    #[track_caller]
+    pub(crate) fn git_in(&self, dir: &Path, args: &[&str]) -> String {
+        let output = self
+            .user_command("git")
+            .args(args)
+            .current_dir(dir)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "git {args:?}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).trim_end().into()
+    }
+
+    /// Returns a command in the environment of a user of his own.
+    fn user_command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.path("user"))
+            .env("GIT_CONFIG_NOSYSTEM", "1");
+        for role in ["AUTHOR", "COMMITTER"] {
+            command
+                .env(format!("GIT_{role}_NAME"), "user")
+                .env(format!("GIT_{role}_EMAIL"), "user@localhost")
+                // The same project has the same commits.
+                .env(format!("GIT_{role}_DATE"), "2026-01-01T00:00:00Z");
+        }
+        command
+    }
+
+    /// Returns the program with these arguments, in the user's repository.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.user_command(env!("CARGO_BIN_EXE_ralph"));
+        command
+            .env("RALPH_HOME", self.home())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.repo())
+            .stdin(Stdio::null())
+            .args(args);
+        for name in &self.removed {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn ralph(&self, args: &[&str]) -> Ended {
+        Ended::of(&self.command(args).output().unwrap())
+    }
+
+    /// Returns the name of the scripted model.
+    pub(crate) fn model(&self) -> String {
+        format!("scripted:{}", self.path("replies.jsonl").display())
+    }
+
+    /// Runs the task to its end.
+    pub(crate) fn run(&self) -> Ended {
+        self.run_with(&[])
+    }
+
+    pub(crate) fn run_with(&self, more: &[&str]) -> Ended {
+        let model = self.model();
+        self.ralph(&[&["run", "--model", &model], more].concat())
+    }
+
+    /// Starts the task and returns while it is worked on.
+    pub(crate) fn start(&self) -> Live<'_> {
+        let model = self.model();
+        self.spawn(&["run", "--model", &model])
+    }
+
+    /// Resumes the newest run and returns while it is worked on.
+    pub(crate) fn resume(&self) -> Live<'_> {
+        self.spawn(&["resume", "last"])
+    }
+
+    fn spawn(&self, args: &[&str]) -> Live<'_> {
+        let child = self
+            .command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Live {
+            project: self,
+            child,
+        }
+    }
+
+    /// Returns the directory of the newest run.
+    pub(crate) fn run_dir(&self) -> PathBuf {
+        self.find_run().expect("there is a run")
+    }
+
+    /// Returns the directory of the newest run, if there is one already.
+    pub(super) fn find_run(&self) -> Option<PathBuf> {
+        let runs = fs::read_dir(self.home().join("runs")).ok()?;
+        runs.map(|entry| entry.unwrap().path())
+            .filter(|path| path.join("journal.jsonl").exists())
+            .max()
+    }
+
+    /// Returns the events of the newest run, whole records only.
+    pub(crate) fn journal(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.run_dir().join("journal.jsonl")).unwrap();
+        text.split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'))
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].take())
+            .collect()
+    }
+
+    /// Returns the events of one type.
+    pub(crate) fn events(&self, kind: &str) -> Vec<Value> {
+        let all = self.journal().into_iter();
+        all.filter(|event| event["type"] == kind).collect()
+    }
+
+    /// Returns one field of all events of a type.
+    pub(crate) fn told(&self, kind: &str, field: &str) -> Vec<Value> {
+        let events = self.events(kind).into_iter();
+        events.map(|mut event| event[field].take()).collect()
+    }
+
+    /// Returns how the actions of an iteration ended: `done`, `ran 1`, `refused`…
+    pub(crate) fn results(&self, iteration: u64) -> Vec<String> {
+        self.events("action_finished")
+            .iter()
+            .filter(|event| event["iteration"] == iteration)
+            .map(|event| {
+                let result = event["result"].as_str().unwrap();
+                match event["ended"]["exited"].as_i64() {
+                    Some(code) => format!("{result} {code}"),
+                    None => result.to_owned(),
+                }
+            })
+            .collect()
+    }
+
+    /// Returns what `ralph show` says about the newest run.
+    pub(crate) fn show(&self) -> Value {
+        let ended = self.ralph(&["show", "last", "--json"]).expect(0);
+        serde_json::from_str(&ended.stdout).unwrap()
+    }
+
+    /// Returns an artifact of an iteration of the newest run.
+    pub(crate) fn artifact(&self, iteration: u32, name: &str) -> String {
+        let path = self
+            .run_dir()
+            .join(format!("iterations/{iteration}/{name}"));
+        String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned()
+    }
+
+    pub(crate) fn prompt(&self, iteration: u32) -> String {
+        self.artifact(iteration, "prompt.md")
+    }
+
+    /// Returns the host's copy of a `.ralph/` file of the newest run.
+    pub(crate) fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.run_dir().join("files").join(name)).unwrap()
+    }
+
+    /// Returns the repository in the sandbox of the newest run.
+    pub(crate) fn sandbox(&self) -> PathBuf {
+        let created = self.events("sandbox_created");
+        let work = created.iter().rfind(|event| event["purpose"] == "work");
+        let id = work.expect("there is a sandbox")["sandbox"]
+            .as_str()
+            .unwrap();
+        self.home().join("sandboxes").join(id).join("repo")
+    }
+
+    /// Returns the body of the only pull request.
+    pub(crate) fn pull(&self) -> Value {
+        let url = self.show()["pr"]["url"].as_str().unwrap().to_owned();
+        let text = fs::read(url.trim_start_matches("file://")).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    }
+
+    /// Returns the files that the run's branch changes in the user's repository.
+    pub(crate) fn delivered(&self) -> Vec<String> {
+        let branch = self.show()["branch"].as_str().unwrap().to_owned();
+        let text = self.git(&["diff", "--name-only", &format!("main..{branch}")]);
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Asserts that the independent oracle finds nothing.
+    #[track_caller]
+    pub(crate) fn audit(&self) {
+        let ended = self.ralph(&["audit", "last"]);
+        assert_eq!(ended.code, 0, "{}", ended.both());
+    }
+}
