@@ -191,7 +191,7 @@ pub fn legal(status: &RunStatus, command: Command) -> Result<(), &'static str> {
         (S::Created | S::Preparing, C::Rotate) => Err("it has not started an iteration yet"),
         (S::Verifying, C::Rotate) => Err("its commit is being verified"),
         (S::Paused(_), C::Pause) => Err("it is paused already"),
-        (S::Paused(_), C::Rotate) => Err("it is paused; resume starts a fresh iteration"),
+        (S::Paused(_), C::Rotate) => Err("it is paused; it has to be resumed first"),
         (S::SandboxLost, C::Pause | C::Rotate) => Err("its sandbox is gone"),
         (S::Succeeded, _) => Err("it has succeeded"),
         (S::Failed(_), _) => Err("it has failed"),

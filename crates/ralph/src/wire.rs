@@ -25,6 +25,8 @@ pub(crate) struct Wiring {
     pub state: StateDir,
     /// The `PATH` that programs are found on.
     pub search_path: String,
+    /// The user's home directory.
+    pub home: Option<PathBuf>,
     /// Variables that say where toolchains live.
     pub toolchains: BTreeMap<String, String>,
     /// The time.
@@ -42,6 +44,7 @@ impl Wiring {
         Ok(HostGit::new(
             self.search_path.clone(),
             self.state.root().join("gitconfig"),
+            self.home.clone(),
         )?)
     }
 

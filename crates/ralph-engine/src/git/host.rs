@@ -13,15 +13,13 @@ use super::GitError;
 use super::telling::telling_line;
 use crate::durable;
 
-/// A file that differs between two commits.
-pub type ChangedFile = ChangedPath;
-
 /// The host's git program with an environment of its own.
 #[derive(Debug, Clone)]
 pub struct HostGit {
     program: PathBuf,
     path: String,
     config: PathBuf,
+    home: Option<PathBuf>,
 }
 
 const CONFIG: &str = "\
@@ -31,13 +29,17 @@ const CONFIG: &str = "\
 [protocol]\n\tallow = never\n\
 [protocol \"file\"]\n\tallow = always\n\
 [protocol \"https\"]\n\tallow = always\n\
-[transfer]\n\tfsckObjects = true\n\
 [gc]\n\tauto = 0\n\
 [maintenance]\n\tauto = false\n";
 
 impl HostGit {
     /// Uses the git on `path` (a `PATH` value) with a configuration file that it writes to `config`.
-    pub fn new(path: String, config: PathBuf) -> Result<Self, durable::StoreError> {
+    /// `home` is the user's, for looking at the user's own repositories.
+    pub fn new(
+        path: String,
+        config: PathBuf,
+        home: Option<PathBuf>,
+    ) -> Result<Self, durable::StoreError> {
         let current = std::fs::read(&config).is_ok_and(|text| text == CONFIG.as_bytes());
         if !current {
             durable::write(&config, CONFIG.as_bytes())?;
@@ -51,6 +53,7 @@ impl HostGit {
             program,
             path,
             config,
+            home,
         })
     }
 
@@ -75,10 +78,22 @@ impl HostGit {
         command
     }
 
-    /// Runs git in a directory of the user's.
+    /// Runs git in a directory of the user's, as the user would: whom a repository belongs to is looked
+    /// at, and what the user has called safe is safe. Nothing of it is started on the side.
     pub async fn run_in(&self, dir: &Path, args: &[&str]) -> Result<String, GitError> {
-        let output = self
-            .command(dir)
+        let mut command = self.command(dir);
+        command.env_remove("GIT_CONFIG_GLOBAL");
+        if let Some(home) = &self.home {
+            command.env("HOME", home);
+        }
+        let output = command
+            .args([
+                "-c",
+                "core.fsmonitor=false",
+                "-c",
+                "core.hooksPath=/dev/null",
+            ])
+            .args(["-c", "commit.gpgSign=false"])
             .args(args)
             .output()
             .await
@@ -132,6 +147,8 @@ pub struct HostRepo {
 impl HostRepo {
     pub(super) fn command(&self) -> Command {
         let mut command = self.git.command(&self.path);
+        // Named, because git would look for another repository above if this one is damaged.
+        command.env("GIT_DIR", &self.path);
         if let Some(apart) = &self.apart {
             command.env("GIT_OBJECT_DIRECTORY", apart).env(
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -180,10 +197,10 @@ impl HostRepo {
         }
         self.run(&["init", "--quiet", "--bare", "--template=", "."])
             .await?;
-        let refspec = format!("+refs/heads/{base_branch}:refs/ralph/base");
+        let refspec = format!("+refs/heads/{base_branch}:refs/start");
         self.run(&["fetch", "--quiet", "--no-tags", source, &refspec])
             .await?;
-        self.run(&["update-ref", "refs/ralph/base", base.as_str()])
+        self.run(&["update-ref", "refs/start", base.as_str()])
             .await?;
         self.run(&["update-ref", &format!("refs/heads/{branch}"), base.as_str()])
             .await?;
@@ -220,13 +237,15 @@ impl HostRepo {
     pub async fn import(&self, bundle: &Path, branch: &str) -> Result<(), GitError> {
         let refspec = format!("refs/heads/{branch}:refs/heads/{branch}");
         // Not quiet: only so it says that the branch did not move forward.
-        let args: [&OsStr; 4] = [
-            "fetch".as_ref(),
-            "--no-tags".as_ref(),
-            bundle.as_os_str(),
-            refspec.as_ref(),
-        ];
-        self.run(&args).await.map(drop)
+        let output = self
+            .command()
+            .args(["-c", "transfer.fsckObjects=true", "fetch", "--no-tags"])
+            .arg(bundle)
+            .arg(refspec)
+            .output()
+            .await
+            .map_err(GitError::Missing)?;
+        text_of("fetch", &output).map(drop)
     }
 
     /// Returns the subjects of the commits in a range, newest first.
@@ -243,7 +262,7 @@ impl HostRepo {
         &self,
         from: &CommitId,
         to: &CommitId,
-    ) -> Result<Vec<ChangedFile>, GitError> {
+    ) -> Result<Vec<ChangedPath>, GitError> {
         let text = self
             .run(&[
                 "diff-tree",

@@ -13,7 +13,7 @@ mod work_tree;
 
 pub use commit::{CommitOutcome, OwnFiles};
 pub use history::History;
-pub use host::{ChangedFile, HostGit, HostRepo};
+pub use host::{HostGit, HostRepo};
 pub use sandbox::{Origin, SandboxGit};
 pub use work_tree::WorkTree;
 

@@ -5,6 +5,8 @@ use std::path::Path;
 use ralph_core::event::{DiffSize, Event};
 use ralph_core::id::{CommitId, Digest};
 
+use ralph_core::verdict::CheckResult;
+
 use crate::durable;
 use crate::error::RunError;
 use crate::git::{GitError, SandboxGit, WorkTree};
@@ -201,7 +203,10 @@ impl Run {
             return Ok(());
         }
         let check = match known {
-            Some(check) => check,
+            Some(check) => CheckResult {
+                name: "test_command".into(),
+                ..check
+            },
             None => self.check("test_command", &command).await?,
         };
         let verb = if check.ended.is_success() {

@@ -37,7 +37,7 @@ pub enum Command {
     Lint(LintArgs),
     /// Work on a task until it is done, out of budget or in need of a person
     #[command(
-        after_help = "Examples:\n  ralph run\n  ralph run tasks/login.md --sandbox docker --profile strong\n  ralph run --model scripted:replies.jsonl --json\n\nExit codes: 0 succeeded, 10 failed, 11 paused for a person, 12 the task file was refused, 130 interrupted"
+        after_help = "Examples:\n  ralph run\n  ralph run tasks/login.md --repo ../login --sandbox local\n  ralph run --model scripted:replies.jsonl --json\n\nExit codes: 0 succeeded, 10 failed, 11 paused for a person, 12 the task file was refused, 130 interrupted"
     )]
     Run(RunArgs),
     /// List all runs, the newest first

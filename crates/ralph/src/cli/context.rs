@@ -1,5 +1,6 @@
 //! What a command can ask for besides its arguments. Nothing is read before it is needed.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use ralph_core::ports::Clock;
@@ -82,6 +83,7 @@ impl Context {
                 .search_path()
                 .unwrap_or(DEFAULT_PATH)
                 .to_owned(),
+            home: self.environment.home().map(Path::to_path_buf),
             toolchains: self.environment.toolchains(),
             clock: self.clock(),
             redactor: self.redactor(),

@@ -1,6 +1,7 @@
 //! `ralph demo`: a small real project, a task, a scripted model; everything else is the real thing.
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use super::args::{Again, DemoArgs, RunArgs};
@@ -24,7 +25,7 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, C
     let wiring = context.wiring()?;
     let dir = match args.dir {
         Some(dir) => context.environment().directory().join(dir),
-        None => std::env::temp_dir().join(format!("ralph-demo-{}", std::process::id())),
+        None => own_directory(&wiring)?,
     };
     make_project(&dir, &wiring).await?;
     let say = |text: String| context.output().text(&text).map(drop);
@@ -70,6 +71,20 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, C
         journal = files.journal().display(),
     ))?;
     Ok(code)
+}
+
+/// Makes a directory that nobody had before.
+fn own_directory(wiring: &Wiring) -> Result<PathBuf, CliError> {
+    let stamp = wiring.clock.now().as_microsecond();
+    let dir = std::env::temp_dir().join(format!("ralph-demo-{stamp}"));
+    let made = fs::DirBuilder::new().mode(0o700).create(&dir);
+    made.map(|()| dir.clone()).map_err(|error| {
+        CliError::runtime(
+            format!("cannot make `{}`", dir.display()),
+            error.to_string(),
+            "name a directory with `--dir`",
+        )
+    })
 }
 
 async fn make_project(dir: &Path, wiring: &Wiring) -> Result<(), CliError> {

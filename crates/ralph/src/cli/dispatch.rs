@@ -54,7 +54,7 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
 /// Starts the machinery for commands that do several things at once, and only for those. One thread
 /// is enough: a run waits for its model and its commands, and handing each of their answers from one
 /// thread to another would cost more than what is done with it.
-fn wait_for(
+pub(super) fn wait_for(
     command: impl Future<Output = Result<ExitCode, CliError>>,
 ) -> Result<ExitCode, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread()

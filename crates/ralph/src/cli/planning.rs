@@ -81,6 +81,7 @@ pub(super) async fn plan(
     wiring: &Wiring,
 ) -> Result<Planned, CliError> {
     let git = wiring.git()?;
+    require_git(&git).await?;
     let contract = &task.contract;
     let engine = args.engine.map_or(contract.engine, Engine::from);
     if engine == Engine::Agent {
@@ -149,6 +150,17 @@ fn new_id(now: jiff::Timestamp) -> RunId {
     RunId::new(now, u16::try_from(last).unwrap_or_default())
 }
 
+async fn require_git(git: &HostGit) -> Result<(), CliError> {
+    let version = git.run_in(Path::new("/"), &["--version"]).await;
+    version.map(drop).map_err(|error| {
+        CliError::runtime(
+            "git cannot be used",
+            error.to_string(),
+            "install git and make sure it is on PATH",
+        )
+    })
+}
+
 fn sandbox_name(args: &RunArgs, task: &TaskFile, context: &Context) -> Result<String, CliError> {
     if let Some(name) = args.sandbox.clone() {
         return Ok(name);
@@ -213,15 +225,6 @@ impl Source {
         git: &HostGit,
         context: &Context,
     ) -> Result<Self, CliError> {
-        git.run_in(Path::new("/"), &["--version"])
-            .await
-            .map_err(|error| {
-                CliError::runtime(
-                    "git cannot be used",
-                    error.to_string(),
-                    "install git and make sure it is on PATH",
-                )
-            })?;
         let named = args.repo.clone().or_else(|| {
             task.contract
                 .repo_url

@@ -14,6 +14,7 @@ use ralph_engine::store::RunDir;
 
 use super::args::RunArg;
 use super::context::Context;
+use super::dispatch::wait_for;
 use super::error::CliError;
 use super::exit::ExitCode;
 use crate::terminal::follow::{POLL, Reader};
@@ -114,6 +115,7 @@ fn act_alone(
         }
     }
     let mut journal = Journal::open(dir, context.clock(), context.redactor())?;
+    end_leftovers(journal.state(), context)?;
     // It may have ended while we were looking.
     run::legal(&journal.state().status, command).map_err(|why| refused(state, command, why))?;
     journal.append_all([
@@ -126,6 +128,25 @@ fn act_alone(
             status: RunStatus::Stopped,
         },
     ])?;
+    Ok(())
+}
+
+/// Ends commands that a killed process left running in the run's sandbox.
+fn end_leftovers(state: &RunState, context: &Context) -> Result<(), CliError> {
+    let Some(sandbox) = &state.sandbox else {
+        return Ok(());
+    };
+    let sandboxes = context.wiring()?.sandboxes(&state.plan.sandbox)?;
+    wait_for(async {
+        let attached = sandboxes.attach(sandbox).await.map_err(|error| {
+            CliError::runtime(
+                format!("cannot end what runs in sandbox `{sandbox}`"),
+                error.to_string(),
+                "end it by hand, then try again",
+            )
+        });
+        attached.map(|_| ExitCode::Success)
+    })?;
     Ok(())
 }
 
