@@ -6,6 +6,7 @@
 
 mod commit;
 mod host;
+pub(crate) mod locks;
 mod sandbox;
 mod status;
 
