@@ -8,7 +8,7 @@ use ralph_core::ports::{Labels, Sandbox, SandboxSpec};
 
 use crate::contract::Pinned;
 use crate::error::RunError;
-use crate::git::{HostRepo, Origin, SandboxGit};
+use crate::git::{HostRepo, Origin, SandboxGit, locks};
 use crate::journal::Journal;
 use crate::run::Outside;
 use crate::store::RunDir;
@@ -36,8 +36,13 @@ pub(crate) fn labels(run: &str, epoch: u32, purpose: &str) -> Labels {
 }
 
 /// Fetches the base commit into the run's own repository.
-pub(crate) async fn repository(journal: &Journal, repo: &HostRepo) -> Result<(), RunError> {
+pub(crate) async fn repository(
+    journal: &Journal,
+    dir: &RunDir,
+    repo: &HostRepo,
+) -> Result<(), RunError> {
     let plan = &journal.state().plan;
+    locks::release(&dir.repo()).await?;
     Ok(repo
         .prepare(&plan.repo, &plan.base_branch, &plan.base, &plan.branch)
         .await?)
@@ -95,7 +100,8 @@ pub(crate) async fn install(
     repo: &HostRepo,
     branch: &str,
 ) -> Result<(), RunError> {
-    let bundle = dir.root().join("out.bundle");
+    // In the repository's directory, where the lock that git takes for it is looked for.
+    let bundle = dir.repo().join("out.bundle");
     repo.bundle(branch, &bundle).await?;
     let installed = SandboxGit::new(sandbox)
         .install(Origin {

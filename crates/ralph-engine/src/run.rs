@@ -165,7 +165,7 @@ impl Run {
         control: Control,
     ) -> Result<Prepared, RunError> {
         let repo = outside.git.repo(dir.repo());
-        prepare::repository(journal, &repo).await?;
+        prepare::repository(journal, &dir, &repo).await?;
         let files = Files::open(&dir, outside.redactor.clone())?;
         let state = journal.state();
         let source = PathBuf::from(&state.plan.task_file);

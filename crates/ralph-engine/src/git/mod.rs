@@ -7,6 +7,7 @@
 mod commit;
 mod history;
 mod host;
+pub(crate) mod locks;
 mod sandbox;
 mod telling;
 mod work_tree;

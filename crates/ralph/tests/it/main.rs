@@ -7,6 +7,8 @@
 
 mod bad_input;
 mod contract;
+#[cfg(target_os = "linux")]
+mod crash;
 mod follow;
 mod holding;
 mod live_steering;
@@ -14,9 +16,15 @@ mod looks;
 mod project;
 mod reading;
 mod repositories;
+#[cfg(target_os = "linux")]
+mod script;
 mod secrets;
+#[cfg(target_os = "linux")]
+mod stage;
 mod starting;
 mod steering;
+#[cfg(target_os = "linux")]
+mod strace;
 mod support;
 mod usage;
 mod verdicts;

@@ -1,0 +1,42 @@
+//! Locks that git processes of the host left behind. Only one that was killed leaves any, as when
+//! the machine went down; one that just lost its runner comes to its end and takes its locks along.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::durable::StoreError;
+
+/// How often it is looked whether a git comes to its end, and for how long.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+const LOOKS: usize = 40;
+
+/// Waits until a bare repository that nobody else uses has no locks, and removes those that stay.
+pub(crate) async fn release(repo: &Path) -> Result<(), StoreError> {
+    for _ in 0..LOOKS {
+        if locks(repo).is_empty() {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    for lock in locks(repo) {
+        fs::remove_file(&lock).map_err(StoreError::when("remove", &lock))?;
+    }
+    Ok(())
+}
+
+fn locks(repo: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting = vec![repo.to_owned()];
+    while let Some(dir) = waiting.pop() {
+        let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
+        for path in entries.map(|entry| entry.path()) {
+            if path.extension().is_some_and(|name| name == "lock") {
+                found.push(path);
+            } else if path.is_dir() && !path.ends_with("objects") {
+                waiting.push(path);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,112 @@
+//! Commands that are interrupted in the middle.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::end::{audit, for_each, go_on, kill_when};
+use crate::script::{reply, short_way};
+use crate::stage::{BRANCH, Stage};
+
+/// Returns an action that does something and never ends, and the second time does something else.
+fn endless(first: &str, second: &str) -> Value {
+    let command = format!(
+        r#"if [ -e "$HOME/there" ]; then {second}; else {first}; touch "$HOME/there"; sleep 300; fi"#
+    );
+    json!({"type": "run", "command": command})
+}
+
+/// Kills a run in the middle of its endless command.
+fn kill_endless(stage: &Stage) {
+    let sandboxes = stage.sandboxes();
+    kill_when(stage, || {
+        let entries = fs::read_dir(&sandboxes).into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.path().join("home/there"))
+            .any(|there| there.exists())
+    });
+    // The command has lost its runner and goes on.
+    assert_ne!(stage.processes(), [""; 0]);
+}
+
+/// Continues a run to its success.
+fn succeeds(stage: &Stage, case: &str) {
+    go_on(stage, case);
+    audit(stage, case);
+    assert_eq!(stage.shown().unwrap()["status"], "succeeded", "{case}");
+    assert_eq!(stage.processes(), [""; 0], "{case}");
+}
+
+/// Returns a key of all events of a kind.
+fn all(stage: &Stage, kind: &str, key: &str) -> Value {
+    let events = stage.events();
+    let found = events.iter().filter(|e| e["type"] == kind);
+    found.map(|e| e[key].clone()).collect()
+}
+
+#[test]
+fn a_command_is_killed_with_all_it_started_and_runs_again() {
+    let first = r#"setsid sleep 300 & echo $! $$ >"$HOME/pids""#;
+    // Tells which processes of the first time are still there; a zombie is not.
+    let second = r#"for pid in $(cat "$HOME/pids"); do grep -q . /proc/$pid/cmdline && echo $pid; done; echo again"#;
+    let wait = json!([endless(first, second)]);
+    let stage = Stage::with_replies(&[reply("Wait", &wait, &[]), short_way()]);
+    kill_endless(&stage);
+    succeeds(&stage, "a command with a session of its own");
+    let events = stage.events();
+    let results: Vec<&str> = events
+        .iter()
+        .filter(|e| e["iteration"] == 1 && e["index"] == 0)
+        .map(|e| e["result"].as_str().unwrap_or("begun"))
+        .collect();
+    assert_eq!(results, ["begun", "interrupted", "begun", "ran"]);
+    let dir = stage.dir();
+    let errors = fs::read_to_string(dir.file("errors.log")).unwrap();
+    let told = "was interrupted by a restart and runs again";
+    assert!(errors.contains(told), "{errors}");
+    let lines = fs::read_to_string(dir.iteration(1).join("actions.jsonl")).unwrap();
+    let line: Value = serde_json::from_str(&lines).unwrap();
+    let outcome = (&line["result"], &line["stdout"]);
+    assert_eq!(outcome, (&json!("ran"), &json!("again\n")));
+}
+
+/// What an interrupted command did to the repository does not stand in the way.
+#[test]
+fn a_repository_is_usable_again() {
+    let cases = [
+        (
+            "touch .git/index.lock",
+            vec!["Greet by name", "Draft"],
+            json!([]),
+        ),
+        ("rm .git/HEAD", vec!["Greet by name"], json!([".git"])),
+    ];
+    for_each(&cases, |(damage, subjects, tampering)| {
+        let draft = json!([
+            endless(damage, "true"),
+            {"type": "write", "path": "draft.txt", "content": "Not yet.\n"},
+            {"type": "commit", "message": "Draft"},
+        ]);
+        let stage = Stage::with_replies(&[reply("Draft", &draft, &[]), short_way()]);
+        kill_endless(&stage);
+        succeeds(&stage, damage);
+        let log = stage.git(&["log", "--format=%s", &format!("main..{BRANCH}")]);
+        assert_eq!(log.lines().collect::<Vec<_>>(), *subjects, "{damage}");
+        assert_eq!(all(&stage, "tamper", "path"), *tampering, "{damage}");
+    });
+}
+
+/// A reply that secrets were cut out of cannot be read again; another reply must not continue it.
+#[test]
+fn a_reply_that_is_lost_is_not_continued_by_another() {
+    let token = format!("ghp_{}", "x1".repeat(18));
+    let actions = json!([
+        {"type": "write", "path": "draft.txt", "content": "Not yet.\n"},
+        endless(&format!("echo {token}"), "true"),
+    ]);
+    let stage = Stage::with_replies(&[reply("Tell", &actions, &[]), short_way()]);
+    kill_endless(&stage);
+    succeeds(&stage, "a reply with a secret");
+    let outcomes = all(&stage, "iteration_finished", "outcome");
+    assert_eq!(outcomes, json!(["unreadable", "stop_requested"]));
+}

@@ -1,0 +1,95 @@
+//! States that only a crash leaves on the disk.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use super::end::{ends_the_same, find, kill_after};
+use crate::stage::{BRANCH, Stage};
+use crate::strace::{Point, Undisturbed};
+
+/// A write that was done and not recorded is done once, however often the record is missed.
+#[test]
+fn a_write_is_done_once() {
+    let stage = Stage::new();
+    kill_after(&stage, find("action_started", "action", "write", 3));
+    // What the kill came too early for.
+    let names = stage.sandbox().join("repo/names.txt");
+    fs::write(&names, "Ann\nBob\n").unwrap();
+    let started = |stage: &Stage| {
+        let events = stage.events();
+        events.last().unwrap()["type"] == "action_started"
+    };
+    // Opening, running, and the intent again.
+    assert_eq!(
+        Point::new("fdatasync", 3).kill(&stage.resume()).code(),
+        None
+    );
+    assert!(started(&stage));
+    ends_the_same(&stage, "a write that was done before two crashes");
+}
+
+/// The moment between the last two steps of an iteration.
+#[test]
+fn an_iteration_with_its_final_name_and_no_record_of_it() {
+    let stage = Stage::new();
+    let point = Undisturbed::get().after_call("/iterations/2.open");
+    assert_eq!(point.kill(&stage.start()).code(), None, "{point:?}");
+    let dir = stage.dir();
+    assert!(dir.iteration(2).exists() && !dir.open_iteration(2).exists());
+    assert_eq!(dir.state().unwrap().open.unwrap().number, 2);
+    ends_the_same(&stage, "iteration 2");
+}
+
+fn append(path: &Path, text: &str) {
+    let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+#[test]
+fn torn_lines_are_put_aside() {
+    let stage = Stage::new();
+    kill_after(&stage, find("commits_imported", "", "", 1));
+    let dir = stage.dir();
+    let torn = [
+        (dir.journal(), r#"{"v":1,"seq":4"#),
+        (dir.file("activity.log"), "2026-11-15T21"),
+        (
+            dir.file("errors.log"),
+            "2026-11-15T21:50:01Z iteration=2 \u{23ce} to",
+        ),
+    ];
+    for (path, piece) in &torn {
+        append(path, piece);
+    }
+    let seen = stage.run(&["audit", "last"]);
+    assert_eq!(seen.code, 1, "{}", seen.stdout);
+    assert!(seen.stdout.contains("ends in the middle of record"));
+    let seen = stage.run(&["resume", "last"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    ends_the_same(&stage, "torn lines");
+    let entries = fs::read_dir(dir.recovered()).unwrap();
+    let mut kept: Vec<String> = entries
+        .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
+        .collect();
+    kept.sort();
+    let mut expected = torn.map(|(_, piece)| piece.to_owned());
+    expected.sort();
+    assert_eq!(kept, expected);
+}
+
+/// When the machine goes down, git dies too.
+#[test]
+fn with_the_git_of_the_host() {
+    let stage = Stage::new();
+    kill_after(&stage, find("action_started", "action", "commit", 1));
+    let repo = stage.dir().repo();
+    for lock in [
+        format!("refs/heads/{BRANCH}"),
+        "snapshot.index".into(),
+        "out.bundle".into(),
+    ] {
+        fs::write(repo.join(format!("{lock}.lock")), "").unwrap();
+    }
+    ends_the_same(&stage, "locks");
+}

@@ -1,0 +1,83 @@
+//! Kills at system calls, the same ones every time.
+
+use super::end::{ends_the_same, find, for_each, kill_after};
+use crate::stage::Stage;
+use crate::strace::{Point, Undisturbed};
+
+#[test]
+fn after_a_record_of_any_kind() {
+    let places = [
+        ("sandbox_created", "purpose", "work", 1),
+        ("model_asked", "", "", 1),
+        ("model_replied", "", "", 1),
+        ("reply_rejected", "", "", 1),
+        ("action_started", "action", "run", 1),
+        ("action_finished", "action", "run", 1),
+        ("action_started", "action", "patch", 1),
+        ("action_started", "action", "write", 3),
+        ("action_started", "action", "commit", 1),
+        ("commits_imported", "", "", 1),
+        ("push_started", "", "", 1),
+        ("pushed", "", "", 1),
+        ("pull_request_updated", "", "", 1),
+        ("iteration_finished", "", "", 2),
+        ("action_started", "action", "stop_success", 1),
+        ("status_changed", "status", "verifying", 1),
+        ("verify_started", "", "", 1),
+        ("verify_finished", "", "", 1),
+        ("iteration_finished", "", "", 6),
+        ("sandbox_removed", "", "", 2),
+    ];
+    for_each(&places, |&(kind, key, value, nth)| {
+        let stage = Stage::new();
+        kill_after(&stage, find(kind, key, value, nth));
+        ends_the_same(&stage, &format!("{kind} {value} {nth}"));
+    });
+}
+
+#[test]
+fn between_two_records() {
+    for_each(&Undisturbed::get().spread(7), |point| {
+        let stage = Stage::new();
+        assert_eq!(point.kill(&stage.start()).code(), None, "{point:?}");
+        ends_the_same(&stage, &format!("{point:?}"));
+    });
+}
+
+/// A process that was just started has got nothing of its input: git takes an end for an answer.
+#[test]
+fn while_a_commit_is_made() {
+    let begun = find("action_started", "action", "commit", 2);
+    let points = Undisturbed::get().between(begun, begun + 1, "prlimit64");
+    assert!(points.len() >= 4, "{points:?}");
+    for_each(&points, |point| {
+        let stage = Stage::new();
+        assert_eq!(point.kill(&stage.start()).code(), None, "{point:?}");
+        ends_the_same(&stage, &format!("{point:?}"));
+    });
+}
+
+/// Continuing is as safe as the run itself.
+#[test]
+fn again_and_again() {
+    let write = find("action_started", "action", "write", 3);
+    let commit = find("action_started", "action", "commit", 1);
+    let verify = find("verify_started", "", "", 1);
+    let finish = find("iteration_finished", "", "", 6);
+    // The first few syncs of a resumed run are those of its opening and of what it settles.
+    let cases = [
+        (write, [("fdatasync", 1), ("fdatasync", 3)]),
+        (commit, [("fdatasync", 3), ("clone", 9)]),
+        (verify, [("fsync", 3), ("fdatasync", 8)]),
+        (finish, [("fdatasync", 4), ("fdatasync", 2)]),
+    ];
+    for_each(&cases, |(index, kills)| {
+        let stage = Stage::new();
+        kill_after(&stage, *index);
+        for (call, nth) in kills {
+            let status = Point::new(call, *nth).kill(&stage.resume());
+            assert_eq!(status.code(), None, "{index}: {call} {nth}");
+        }
+        ends_the_same(&stage, &format!("{index}, {kills:?}"));
+    });
+}

@@ -1,0 +1,149 @@
+//! Kills ralph at a system call, the same one every time.
+//!
+//! The engine works on the main thread, so the calls of that thread come in the same order in every
+//! run of the same script. Only those that change something are counted.
+
+use std::fs;
+use std::process::{Command, ExitStatus};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::stage::{Facts, Stage};
+
+/// The calls that change something, however this machine names them. The last one marks a process
+/// that was just started.
+const CHANGES: &str = "trace=?fdatasync,?fsync,?ftruncate,?rename,?renameat,?renameat2,?mkdir,?mkdirat,\
+    ?unlink,?unlinkat,?clone,?clone3,?vfork,?prlimit64";
+
+/// The place of a system call in a run: the `nth` call of this name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Point {
+    pub(crate) call: String,
+    pub(crate) nth: usize,
+}
+
+impl Point {
+    pub(crate) fn new(call: &str, nth: usize) -> Self {
+        Self {
+            call: call.to_owned(),
+            nth,
+        }
+    }
+
+    /// Runs a command until it is about to make the call; there it is killed. Returns how it ended.
+    pub(crate) fn kill(&self, command: &Command) -> ExitStatus {
+        let Self { call, nth } = self;
+        let inject = format!("inject={call}:signal=SIGKILL:when={nth}");
+        let trace = format!("trace={call}");
+        let output = strace(&["-o", "/dev/null", "-e", &trace, "-e", &inject], command);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{self:?}");
+        output.status
+    }
+}
+
+/// Runs a command under strace, which is never silently left out where it exists.
+fn strace(options: &[&str], command: &Command) -> std::process::Output {
+    let variables = command
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)));
+    Command::new("strace")
+        .args(["-qq", "-e", "signal=none"])
+        .args(options)
+        .arg(command.get_program())
+        .args(command.get_args())
+        .env_clear()
+        .envs(variables)
+        .current_dir(command.get_current_dir().unwrap())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap_or_else(|error| {
+            panic!("these tests kill ralph by `strace`, which cannot be started: {error}; `scripts/test` installs it")
+        })
+}
+
+/// A run that nobody disturbs: what it leaves behind, and the calls it makes.
+pub(crate) struct Undisturbed {
+    pub(crate) facts: Facts,
+    pub(crate) events: Vec<Value>,
+    /// Name and arguments of each call.
+    calls: Vec<(String, String)>,
+}
+
+impl Undisturbed {
+    /// Returns the one that all tests of this process compare with.
+    pub(crate) fn get() -> &'static Self {
+        static ONCE: OnceLock<Undisturbed> = OnceLock::new();
+        ONCE.get_or_init(Self::watch)
+    }
+
+    fn watch() -> Self {
+        let stage = Stage::new();
+        let notes = tempfile::NamedTempFile::new().unwrap();
+        let file = notes.path().display().to_string();
+        let output = strace(&["-y", "-o", &file, "-e", CHANGES], &stage.start());
+        assert!(output.status.success(), "{output:?}");
+        let text = fs::read_to_string(notes.path()).unwrap();
+        Self {
+            facts: stage.facts(),
+            events: stage.events(),
+            calls: text
+                .lines()
+                .filter_map(|line| line.split_once('('))
+                .map(|(name, arguments)| (name.to_owned(), arguments.to_owned()))
+                .collect(),
+        }
+    }
+
+    /// Returns the point at which an event is in the journal and nothing after it has happened.
+    pub(crate) fn after_event(&self, index: usize) -> Point {
+        self.point(self.sync_of(index))
+    }
+
+    /// Returns the points of these calls between two events.
+    pub(crate) fn between(&self, first: usize, second: usize, call: &str) -> Vec<Point> {
+        let span = self.sync_of(first)..self.sync_of(second);
+        let found = self.positions(|name, _| name == call).into_iter();
+        found
+            .filter(|position| span.contains(position))
+            .map(|position| self.point(position))
+            .collect()
+    }
+
+    fn sync_of(&self, index: usize) -> usize {
+        let is_sync =
+            |name: &str, file: &str| name == "fdatasync" && file.contains("/journal.jsonl>");
+        let syncs = self.positions(is_sync);
+        // Counted from the end: all but the first few records are written and synced one by one.
+        let back = self.events.len() - index;
+        syncs[syncs.len() - back]
+    }
+
+    /// Returns the point right after the last call with these words in its arguments.
+    pub(crate) fn after_call(&self, words: &str) -> Point {
+        let found = self.positions(|_, arguments| arguments.contains(words));
+        self.point(found[found.len() - 1] + 1)
+    }
+
+    /// Returns points that are spread evenly over all calls but those that write the journal.
+    pub(crate) fn spread(&self, count: usize) -> Vec<Point> {
+        let others = self.positions(|name, _| name != "fdatasync");
+        let place = |i: usize| others[others.len() * (2 * i + 1) / (2 * count)];
+        (0..count).map(|i| self.point(place(i))).collect()
+    }
+
+    fn positions(&self, wanted: impl Fn(&str, &str) -> bool) -> Vec<usize> {
+        let calls = self.calls.iter().enumerate();
+        calls
+            .filter(|(_, (name, arguments))| wanted(name, arguments))
+            .map(|(position, _)| position)
+            .collect()
+    }
+
+    fn point(&self, position: usize) -> Point {
+        let (call, _) = &self.calls[position];
+        let before = self.calls[..=position].iter();
+        let nth = before.filter(|(name, _)| name == call).count();
+        Point::new(call, nth)
+    }
+}
