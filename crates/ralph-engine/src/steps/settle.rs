@@ -180,9 +180,14 @@ impl Run {
         if known.is_none() && !self.now.changed {
             return Ok(());
         }
-        let check = match known {
-            Some(check) => check,
-            None => self.check("test_command", &command).await?,
+        let check = if let Some(check) = known {
+            check
+        } else {
+            let check = self.check("test_command", &command).await?;
+            // What the tests run is the model's, too.
+            let findings = self.workspace.inspect(&*self.sandbox, &self.files).await?;
+            self.tell_tampering(findings)?;
+            check
         };
         let verb = if check.ended.is_success() {
             "green"
