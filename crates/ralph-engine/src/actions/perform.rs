@@ -1,6 +1,7 @@
 //! Carries out the actions of a reply, one after the other; each intent is on disk before its
 //! effect, so that a crash between them is settled by looking at the world.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use ralph_core::action::{Action, Response};
@@ -302,9 +303,7 @@ impl Run {
         let mut capture = Capture::new(&self.outside.redactor);
         let outcome = match self.exec(exec, &mut capture).await {
             Ok(outcome) => outcome,
-            Err(RunError::Sandbox(
-                error @ (SandboxError::Escapes(_) | SandboxError::NotFound(_)),
-            )) => {
+            Err(RunError::Sandbox(error)) if is_about_directory(&error) => {
                 return Ok(Effect::failed(format!(
                     "the directory cannot be used: {error}"
                 )));
@@ -383,6 +382,18 @@ impl Run {
             },
         })?;
         Ok(result)
+    }
+}
+
+/// Tells whether a command was not started because of the directory it should start in.
+fn is_about_directory(error: &SandboxError) -> bool {
+    match error {
+        SandboxError::Escapes(_) | SandboxError::NotFound(_) | SandboxError::NotRegular(_) => true,
+        SandboxError::Io { source, .. } => matches!(
+            source.kind(),
+            ErrorKind::NotADirectory | ErrorKind::PermissionDenied
+        ),
+        SandboxError::Gone(_) | SandboxError::TooLarge { .. } | SandboxError::Spawn { .. } => false,
     }
 }
 

@@ -202,12 +202,17 @@ impl Run {
         if known.is_none() && !self.now.changed {
             return Ok(());
         }
-        let check = match known {
-            Some(check) => CheckResult {
+        let check = if let Some(check) = known {
+            CheckResult {
                 name: "test_command".into(),
                 ..check
-            },
-            None => self.check("test_command", &command).await?,
+            }
+        } else {
+            let check = self.check("test_command", &command).await?;
+            // What the tests run is the model's, too.
+            let findings = self.workspace.inspect(&*self.sandbox, &self.files).await?;
+            self.tell_tampering(findings)?;
+            check
         };
         let verb = if check.ended.is_success() {
             "green"

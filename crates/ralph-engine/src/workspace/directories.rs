@@ -1,8 +1,10 @@
 //! Sees to it that the run's files lie in real directories of their own: a link or a file in the
 //! place of one would lead what the runner writes somewhere else.
 
+use std::time::Duration;
+
 use ralph_core::path::SandboxPath;
-use ralph_core::ports::{Entry, EntryKind, Sandbox};
+use ralph_core::ports::{Entry, EntryKind, Exec, OutputSink, Sandbox, Stream};
 
 use super::guard::in_repo;
 use super::inspect::Finding;
@@ -23,6 +25,22 @@ pub(super) async fn is_there(sandbox: &dyn Sandbox, name: &str) -> Result<bool, 
     Ok(is_there)
 }
 
+/// Gives the owner back the right to the run's directories, which a command may have taken away.
+pub(super) async fn open_up(sandbox: &dyn Sandbox) -> Result<(), RunError> {
+    let script = "chmod u+rwx ../repo; chmod u+rwx ../repo/.git; chmod -R u+rwX ../repo/.ralph";
+    let exec = Exec::shell(script, Duration::from_mins(1)).in_dir(SandboxPath::scratch());
+    // What is missing or another's shows when it is looked at again.
+    sandbox.exec(exec, &mut Unheard).await?;
+    Ok(())
+}
+
+/// Takes output that nobody needs.
+struct Unheard;
+
+impl OutputSink for Unheard {
+    fn chunk(&mut self, _: Stream, _: &[u8]) {}
+}
+
 /// Removes everything below `.ralph/iterations` that is not the directory of a finished iteration.
 pub(super) async fn clear_iterations(
     sandbox: &dyn Sandbox,
@@ -32,7 +50,8 @@ pub(super) async fn clear_iterations(
     if !state.iter().any(|entry| entry.name == "iterations") {
         return Ok(Vec::new());
     }
-    if !is_directory(&state, "iterations") {
+    let is_sealed = sandbox.list(&in_repo(ITERATIONS)?).await.is_err();
+    if is_sealed || !is_directory(&state, "iterations") {
         sandbox.delete(&in_repo(ITERATIONS)?).await?;
         return Ok(vec![Finding::new(ITERATIONS, "was no directory; removed")]);
     }

@@ -196,6 +196,24 @@ impl Workspace {
         sandbox: &dyn Sandbox,
         files: &Files,
     ) -> Result<Vec<Finding>, RunError> {
+        match self.look(sandbox, files).await {
+            Err(RunError::Sandbox(SandboxError::Io { source, .. }))
+                if source.kind() == std::io::ErrorKind::PermissionDenied =>
+            {
+                directories::open_up(sandbox).await?;
+                let mut findings = self.look(sandbox, files).await?;
+                findings.push(Finding::new(".", "the permissions were taken; given back"));
+                Ok(findings)
+            }
+            looked => looked,
+        }
+    }
+
+    async fn look(
+        &mut self,
+        sandbox: &dyn Sandbox,
+        files: &Files,
+    ) -> Result<Vec<Finding>, RunError> {
         let mut findings = self.guard.inspect(sandbox).await?;
         findings.extend(self.inspect_task(sandbox).await?);
         if !directories::is_there(sandbox, directories::STATE).await? {

@@ -16,6 +16,7 @@ use crate::config::Environment;
 
 /// Runs the program: parses the arguments, does what they say, reports what went wrong.
 pub fn main() -> std::process::ExitCode {
+    keep_private();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
@@ -30,6 +31,18 @@ pub fn main() -> std::process::ExitCode {
     });
     ended.into()
 }
+
+/// Keeps the user's other processes, such as those of a local sandbox, from reading the credentials
+/// in this one's environment and memory.
+#[cfg(target_os = "linux")]
+fn keep_private() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    // Where it cannot be done, nothing is worse than without it.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keep_private() {}
 
 fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
     use ralph_core::run::Command as Steer;

@@ -229,6 +229,7 @@ fn a_repository_that_cannot_be_used_is_refused() {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn a_state_directory_that_cannot_be_used_is_refused() {
     let project = ready();
     fs::write(project.home(), "mine\n").unwrap();

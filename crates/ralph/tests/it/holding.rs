@@ -166,6 +166,24 @@ fn a_command_changes_no_directory_of_the_run() {
 }
 
 #[test]
+fn a_test_changes_no_file_of_the_run() {
+    let project = Project::new();
+    project.commit("t.sh", "true\n");
+    let project = project.set("test_command", "sh t.sh").script(&[
+        actions(&[write(
+            "t.sh",
+            "rm -rf .ralph; echo forged > ralph_task.md\n",
+        )]),
+        actions(&[write("t.sh", "true\n")]),
+        finish(),
+    ]);
+    project.run().expect(0);
+    assert_eq!(tampered(&project, 1), [".ralph", "ralph_task.md"]);
+    assert_eq!(tampered(&project, 2), Vec::<String>::new());
+    project.audit();
+}
+
+#[test]
 fn a_command_does_not_lead_git_astray() {
     let project = survive(&[
         (
@@ -268,7 +286,7 @@ fn actions_stay_in_the_work() {
         commit_paths("No", &[":(top)*"]),
     ];
     let mut all = vec![run("ln -s /etc x; ln -s /etc/passwd y")];
-    for cwd in ["x", "missing", "y"] {
+    for cwd in ["x", "missing", "y", "base.txt"] {
         all.push(json!({"type": "run", "command": "touch ralph-was-here", "cwd": cwd}));
     }
     all.extend(refused.clone());
@@ -281,7 +299,7 @@ fn actions_stay_in_the_work() {
         finish(),
     ]);
     project.run().expect(0);
-    let mut expected = vec!["ran 0", "failed", "failed", "failed"];
+    let mut expected = vec!["ran 0", "failed", "failed", "failed", "failed"];
     expected.extend(refused.iter().map(|_| "refused"));
     assert_eq!(project.results(1), expected);
     assert!(
