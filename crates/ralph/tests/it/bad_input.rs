@@ -229,7 +229,6 @@ fn a_repository_that_cannot_be_used_is_refused() {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn a_state_directory_that_cannot_be_used_is_refused() {
     let project = ready();
     fs::write(project.home(), "mine\n").unwrap();
@@ -264,6 +263,7 @@ struct Mount(PathBuf);
 
 impl Mount {
     /// Mounts memory at a directory; says why not where that is not possible.
+    #[expect(clippy::print_stdout, reason = "a skipped test says so")]
     fn at(path: &Path, options: &str) -> Option<Self> {
         fs::create_dir_all(path).unwrap();
         let mounted = Command::new("mount")
