@@ -13,6 +13,9 @@ use super::GitError;
 use super::telling::telling_line;
 use crate::durable;
 
+/// How many packs the repository may have: each makes every git command a little slower.
+const MAX_PACKS: usize = 16;
+
 /// The host's git program with an environment of its own.
 #[derive(Debug, Clone)]
 pub struct HostGit {
@@ -30,6 +33,8 @@ const CONFIG: &str = "\
 [protocol \"file\"]\n\tallow = always\n\
 [protocol \"https\"]\n\tallow = always\n\
 [gc]\n\tauto = 0\n\
+[pack]\n\twriteReverseIndex = false\n\
+[repack]\n\twriteBitmaps = false\n\tupdateServerInfo = false\n\
 [maintenance]\n\tauto = false\n";
 
 impl HostGit {
@@ -245,7 +250,27 @@ impl HostRepo {
             .output()
             .await
             .map_err(GitError::Missing)?;
-        text_of("fetch", &output).map(drop)
+        text_of("fetch", &output)?;
+        self.join_packs().await;
+        Ok(())
+    }
+
+    /// Joins the small packs once there are many: every import leaves one, and every git command
+    /// looks into all of them.
+    async fn join_packs(&self) {
+        let entries = std::fs::read_dir(self.path.join("objects/pack"));
+        let packs = entries.map_or(0, |entries| {
+            entries
+                .filter_map(Result::ok)
+                .filter(|entry| entry.path().extension() == Some(OsStr::new("pack")))
+                .count()
+        });
+        if packs >= MAX_PACKS {
+            // Without this it only takes longer; whatever is wrong shows at the next import.
+            self.run(&["repack", "-d", "--quiet", "--geometric=2"])
+                .await
+                .ok();
+        }
     }
 
     /// Returns the subjects of the commits in a range, newest first.
