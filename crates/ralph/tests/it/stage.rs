@@ -180,9 +180,13 @@ impl Stage {
                 .flat_map(|e| actions(&dir, &e["iteration"]))
                 .collect(),
             pulls: self.pulls(),
-            memory: ["ralph_task.md", "progress.md", "guardrails.md"]
-                .map(|name| text(dir.file(name)))
-                .into(),
+            memory: [
+                dir.contract(),
+                dir.file("progress.md"),
+                dir.file("guardrails.md"),
+            ]
+            .map(|path| text(path))
+            .into(),
             tampering: all("tamper", "path"),
             sandboxes: names(&self.sandboxes()),
             processes: self.processes(),

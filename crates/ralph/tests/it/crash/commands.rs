@@ -79,7 +79,11 @@ fn a_repository_is_usable_again() {
             vec!["Greet by name", "Draft"],
             json!([]),
         ),
-        ("rm .git/HEAD", vec!["Greet by name"], json!([".git"])),
+        (
+            "rm .git/HEAD",
+            vec!["Greet by name", "Draft"],
+            json!([".git"]),
+        ),
     ];
     for_each(&cases, |(damage, subjects, tampering)| {
         let draft = json!([
@@ -96,9 +100,9 @@ fn a_repository_is_usable_again() {
     });
 }
 
-/// A reply that secrets were cut out of cannot be read again; another reply must not continue it.
+/// What was performed is what is on disk, so a reply that secrets were cut out of goes on as well.
 #[test]
-fn a_reply_that_is_lost_is_not_continued_by_another() {
+fn a_reply_with_a_secret_goes_on() {
     let token = format!("ghp_{}", "x1".repeat(18));
     let actions = json!([
         {"type": "write", "path": "draft.txt", "content": "Not yet.\n"},
@@ -108,5 +112,5 @@ fn a_reply_that_is_lost_is_not_continued_by_another() {
     kill_endless(&stage);
     succeeds(&stage, "a reply with a secret");
     let outcomes = all(&stage, "iteration_finished", "outcome");
-    assert_eq!(outcomes, json!(["unreadable", "stop_requested"]));
+    assert_eq!(outcomes, json!(["completed", "stop_requested"]));
 }
