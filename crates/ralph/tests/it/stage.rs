@@ -185,7 +185,7 @@ impl Stage {
                 dir.file("progress.md"),
                 dir.file("guardrails.md"),
             ]
-            .map(|path| text(path))
+            .map(text)
             .into(),
             tampering: all("tamper", "path"),
             sandboxes: names(&self.sandboxes()),
