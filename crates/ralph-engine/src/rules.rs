@@ -73,6 +73,7 @@ mod tests {
         let history = History {
             words: words.into(),
             patches: patches.into(),
+            ..History::default()
         };
         let known = CommitId::parse(&"a".repeat(40)).unwrap();
         refuse(

@@ -1,22 +1,54 @@
 //! What commits say and change, one by one: a thing that one commit adds and the next removes is
 //! still on the branch.
 
-use std::path::Path;
 use std::process::Stdio;
 
 use ralph_core::id::CommitId;
 use tokio::io::AsyncReadExt as _;
 
 use super::{GitError, HostRepo};
-use crate::durable;
 
-/// The words and the changes of some commits.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Some commits, with their words and their changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
+    /// The commits, newest first.
+    pub commits: Vec<Commit>,
     /// Names, addresses and messages.
     pub words: Vec<u8>,
     /// The patch of every commit.
     pub patches: Vec<u8>,
+}
+
+/// One commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// Its id.
+    pub id: CommitId,
+    /// The commits it continues.
+    pub parents: Vec<CommitId>,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+impl Commit {
+    /// Returns the beginning of its id and its subject, as a list of commits shows it.
+    pub fn title(&self) -> String {
+        title(&self.id, &self.subject)
+    }
+}
+
+pub(super) fn title(id: &CommitId, subject: &str) -> String {
+    format!("{} {subject}", id.short())
+}
+
+impl History {
+    /// Tells whether some of the commits continue this one. All commits after `known` up to a branch's
+    /// end do just if the branch moved forward from it.
+    pub fn continues(&self, known: &CommitId) -> bool {
+        self.commits
+            .iter()
+            .any(|commit| commit.parents.contains(known))
+    }
 }
 
 impl HostRepo {
@@ -27,11 +59,14 @@ impl HostRepo {
         to: &CommitId,
         limit: u64,
     ) -> Result<Option<History>, GitError> {
-        let range = format!("{from}..{to}");
-        let words = ["log", "--format=%an%n%ae%n%cn%n%ce%n%B", &range];
-        let patches = [
+        let (range, mark) = (format!("{from}..{to}"), Mark::of(to));
+        let format = format!(
+            "--format={}%n%H%n%P%n%s%n%an%n%ae%n%cn%n%ce%n%B%n{}",
+            mark.commit, mark.patch
+        );
+        let args = [
             "log",
-            "--format=",
+            &format,
             "--patch",
             "-m",
             "--text",
@@ -41,32 +76,8 @@ impl HostRepo {
             "--no-textconv",
             &range,
         ];
-        let words = self.read(&words, limit).await?;
-        let patches = self.read(&patches, limit).await?;
-        Ok(words
-            .zip(patches)
-            .map(|(words, patches)| History { words, patches }))
-    }
-
-    /// Reads the commits of a bundle without taking them in. `apart` is a directory for their objects,
-    /// gone again when this returns.
-    pub async fn history_in(
-        &self,
-        bundle: &Path,
-        apart: &Path,
-        (from, to): (&CommitId, &CommitId),
-        limit: u64,
-    ) -> Result<Option<History>, GitError> {
-        std::fs::remove_dir_all(apart).ok();
-        durable::make_dir(apart)?;
-        let repo = self.apart(apart.to_owned());
-        let args = ["bundle".as_ref(), "unbundle".as_ref(), bundle.as_os_str()];
-        let history = match repo.run(&args).await {
-            Ok(_) => repo.history(from, to, limit).await,
-            Err(error) => Err(error),
-        };
-        std::fs::remove_dir_all(apart).ok();
-        history
+        let text = self.read(&args, limit).await?;
+        Ok(text.map(|text| parse(&text, &mark)))
     }
 
     /// Returns what a command prints; none if that is more than `limit` bytes.
@@ -98,5 +109,134 @@ impl HostRepo {
             command: args.first().copied().unwrap_or_default().to_owned(),
             message: status.to_string(),
         })
+    }
+}
+
+/// The lines that stand before each commit and before its patch. They hold the id of the last commit,
+/// which neither that commit nor one before it can contain: nobody can write such a line.
+struct Mark {
+    commit: String,
+    patch: String,
+}
+
+impl Mark {
+    fn of(last: &CommitId) -> Self {
+        Self {
+            commit: format!("{last} commit"),
+            patch: format!("{last} patch"),
+        }
+    }
+}
+
+/// Which part of a commit a line belongs to.
+enum Part {
+    Id,
+    Parents,
+    Subject,
+    Words,
+    Patch,
+}
+
+fn parse(text: &[u8], mark: &Mark) -> History {
+    let mut history = History::default();
+    let mut part = Part::Patch;
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        let bare = line.strip_suffix(b"\n").unwrap_or(line);
+        if bare == mark.commit.as_bytes() {
+            part = Part::Id;
+            continue;
+        }
+        if bare == mark.patch.as_bytes() {
+            part = Part::Patch;
+            continue;
+        }
+        let words = || String::from_utf8_lossy(bare);
+        part = match part {
+            Part::Id => {
+                history.begin(CommitId::parse(&words()));
+                Part::Parents
+            }
+            Part::Parents => {
+                let parents = words().split(' ').filter_map(CommitId::parse).collect();
+                if let Some(commit) = history.commits.last_mut() {
+                    commit.parents = parents;
+                }
+                Part::Subject
+            }
+            Part::Subject => {
+                if let Some(commit) = history.commits.last_mut() {
+                    commit.subject = words().into_owned();
+                }
+                Part::Words
+            }
+            Part::Words => {
+                history.words.extend_from_slice(line);
+                Part::Words
+            }
+            Part::Patch => {
+                history.patches.extend_from_slice(line);
+                Part::Patch
+            }
+        };
+    }
+    history
+}
+
+impl History {
+    /// Adds a commit, unless it is the same again: a merge is shown against each of its parents.
+    fn begin(&mut self, id: Option<CommitId>) {
+        let Some(id) = id.filter(|id| self.commits.last().is_none_or(|last| last.id != *id)) else {
+            return;
+        };
+        self.commits.push(Commit {
+            id,
+            parents: Vec::new(),
+            subject: String::new(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(digit: &str) -> CommitId {
+        CommitId::parse(&digit.repeat(40)).unwrap()
+    }
+
+    #[test]
+    fn commits_are_told_from_what_they_contain() {
+        let (last, merged, first, known) = (id("a"), id("b"), id("c"), id("d"));
+        let text = format!(
+            "{last} commit\n{last}\n{first} {merged}\nMerge\nAnn\nann@x\nBob\nbob@x\nMerge\n\nmore\n\n{last} patch\n\n\
+             diff --git a/x b/x\n@@ -1 +1 @@\n-{first} commit\n+y\n\
+             {last} commit\n{last}\n{first} {merged}\nMerge\nAnn\nann@x\nBob\nbob@x\nMerge\n\n{last} patch\n\
+             {last} commit\n{first}\n{known}\n\nAnn\n\n\n\n\n{last} patch\n\ndiff --git a/z b/z\n"
+        );
+        let commit = |id: &CommitId, parents: &[&CommitId], subject: &str| Commit {
+            id: id.clone(),
+            parents: parents.iter().copied().cloned().collect(),
+            subject: subject.to_owned(),
+        };
+        let history = parse(text.as_bytes(), &Mark::of(&last));
+        assert_eq!(
+            history,
+            History {
+                commits: vec![
+                    commit(&last, &[&first, &merged], "Merge"),
+                    commit(&first, &[&known], ""),
+                ],
+                words: b"Ann\nann@x\nBob\nbob@x\nMerge\n\nmore\n\n\
+                         Ann\nann@x\nBob\nbob@x\nMerge\n\nAnn\n\n\n\n\n"
+                    .to_vec(),
+                patches: format!(
+                    "\ndiff --git a/x b/x\n@@ -1 +1 @@\n-{first} commit\n+y\n\ndiff --git a/z b/z\n"
+                )
+                .into_bytes(),
+            }
+        );
+        assert_eq!(history.commits[0].title(), "aaaaaaaaaa Merge");
+        assert!(history.continues(&known) && !history.continues(&last));
+        assert_eq!(parse(b"", &Mark::of(&last)), History::default());
     }
 }

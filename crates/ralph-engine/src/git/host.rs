@@ -10,6 +10,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 use super::GitError;
+use super::history;
 use super::telling::telling_line;
 use crate::durable;
 
@@ -116,7 +117,7 @@ impl HostGit {
     }
 }
 
-fn text_of(command: &str, output: &Output) -> Result<String, GitError> {
+pub(super) fn text_of(command: &str, output: &Output) -> Result<String, GitError> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
@@ -133,7 +134,7 @@ fn text_of(command: &str, output: &Output) -> Result<String, GitError> {
     })
 }
 
-fn commit_of(command: &str, text: &str) -> Result<CommitId, GitError> {
+pub(super) fn commit_of(command: &str, text: &str) -> Result<CommitId, GitError> {
     CommitId::parse(text.trim()).ok_or_else(|| GitError::Unexpected {
         command: command.to_owned(),
         answer: text.trim().to_owned(),
@@ -150,6 +151,10 @@ pub struct HostRepo {
 }
 
 impl HostRepo {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(super) fn command(&self) -> Command {
         let mut command = self.git.command(&self.path);
         // Named, because git would look for another repository above if this one is damaged.
@@ -238,26 +243,9 @@ impl HostRepo {
         self.run(&args).await.map(drop)
     }
 
-    /// Takes a branch from a bundle, if it moved forward and every object is sound.
-    pub async fn import(&self, bundle: &Path, branch: &str) -> Result<(), GitError> {
-        let refspec = format!("refs/heads/{branch}:refs/heads/{branch}");
-        // Not quiet: only so it says that the branch did not move forward.
-        let output = self
-            .command()
-            .args(["-c", "transfer.fsckObjects=true", "fetch", "--no-tags"])
-            .arg(bundle)
-            .arg(refspec)
-            .output()
-            .await
-            .map_err(GitError::Missing)?;
-        text_of("fetch", &output)?;
-        self.join_packs().await;
-        Ok(())
-    }
-
     /// Joins the small packs once there are many: every import leaves one, and every git command
     /// looks into all of them.
-    async fn join_packs(&self) {
+    pub(super) async fn join_packs(&self) {
         let entries = std::fs::read_dir(self.path.join("objects/pack"));
         let packs = entries.map_or(0, |entries| {
             entries
@@ -273,13 +261,23 @@ impl HostRepo {
         }
     }
 
-    /// Returns the subjects of the commits in a range, newest first.
-    pub async fn subjects(&self, from: &CommitId, to: &CommitId) -> Result<Vec<String>, GitError> {
+    /// Returns the titles of the last commits in a range, newest first, at most `count`.
+    pub async fn titles(
+        &self,
+        from: &CommitId,
+        to: &CommitId,
+        count: usize,
+    ) -> Result<Vec<String>, GitError> {
         let range = format!("{from}..{to}");
+        let count = format!("--max-count={count}");
         let text = self
-            .run(&["log", "--no-decorate", "--format=%h %s", &range])
+            .run(&["log", "--no-decorate", "--format=%H %s", &count, &range])
             .await?;
-        Ok(text.lines().map(str::to_owned).collect())
+        let title = |line: &str| {
+            let (id, subject) = line.split_once(' ').unwrap_or((line, ""));
+            Some(history::title(&CommitId::parse(id)?, subject))
+        };
+        Ok(text.lines().filter_map(title).collect())
     }
 
     /// Returns the files that differ between two commits.

@@ -7,14 +7,16 @@
 mod commit;
 mod history;
 mod host;
+mod incoming;
 pub(crate) mod locks;
 mod sandbox;
 mod telling;
 mod work_tree;
 
 pub use commit::{CommitOutcome, OwnFiles};
-pub use history::History;
+pub use history::{Commit, History};
 pub use host::{HostGit, HostRepo};
+pub use incoming::Incoming;
 pub use sandbox::{Origin, SandboxGit};
 pub use work_tree::WorkTree;
 

@@ -9,7 +9,7 @@ use ralph_core::verdict::CheckResult;
 
 use crate::durable;
 use crate::error::RunError;
-use crate::git::{GitError, SandboxGit, WorkTree};
+use crate::git::{Commit, GitError, SandboxGit, WorkTree};
 use crate::prepare;
 use crate::rules;
 use crate::run::Run;
@@ -17,6 +17,10 @@ use crate::workspace::Finding;
 
 /// The most of a diff that is kept.
 const MAX_DIFF: usize = 8 << 20;
+/// How many commits a prompt shows.
+const SHOWN_COMMITS: usize = 10;
+/// What the model should do after its commits were refused.
+const ON_TOP: &str = "commit on top of it instead of rewriting history";
 
 impl Run {
     /// Looks at the workspace after the model's actions, takes its commits, writes down the diff.
@@ -35,7 +39,7 @@ impl Run {
             .head
             .as_ref()
             .is_some_and(|head| *head != self.state().head);
-        if moved && !self.import(&tree).await? {
+        if moved && !self.import().await? {
             tree = SandboxGit::new(&*self.sandbox).status().await?;
         }
         self.view.diff_stat = SandboxGit::new(&*self.sandbox).diff_stat(&tree).await?;
@@ -61,10 +65,12 @@ impl Run {
     pub(crate) async fn first_look(&mut self) -> Result<(), RunError> {
         let tree = self.look().await?;
         let state = self.state();
-        let mut subjects = self.repo.subjects(&state.plan.base, &state.head).await?;
-        subjects.truncate(10);
+        let titles = self
+            .repo
+            .titles(&state.plan.base, &state.head, SHOWN_COMMITS)
+            .await?;
         self.view.diff_stat = SandboxGit::new(&*self.sandbox).diff_stat(&tree).await?;
-        self.view.subjects = subjects;
+        self.view.subjects = titles;
         self.view.tree = tree;
         Ok(())
     }
@@ -128,34 +134,28 @@ impl Run {
     }
 
     /// Takes the sandbox's commits into the host's repository. Tells whether they were taken.
-    async fn import(&mut self, tree: &WorkTree) -> Result<bool, RunError> {
-        let Some(head) = tree.head.clone() else {
-            return Ok(false);
-        };
+    async fn import(&mut self) -> Result<bool, RunError> {
         let branch = self.state().plan.branch.clone();
         let known = self.state().head.clone();
         let bundle = self.dir.root().join("in.bundle");
         let git = SandboxGit::new(&*self.sandbox);
         let taken = match git.bundle(&branch, &known, &bundle).await {
-            Ok(()) => self.take_in(&bundle, (&known, &head)).await,
+            Ok(()) => self.take_in(&bundle, &known).await,
             Err(error) => Err(error),
         };
         std::fs::remove_file(&bundle).ok();
         let why = match taken {
             Ok(Err(why)) => why,
-            Ok(Ok(())) => {
-                // The host's own word, not the sandbox's.
-                let head = self.repo.head(&branch).await?;
-                let subjects = self.repo.subjects(&known, &head).await?;
-                let commits = subjects.len() as u64;
+            Ok(Ok((head, titles))) => {
+                let commits = titles.len() as u64;
                 self.journal
                     .append(Event::CommitsImported { head, commits })?;
-                self.view.subjects = [subjects, std::mem::take(&mut self.view.subjects)].concat();
-                self.view.subjects.truncate(10);
+                self.view.subjects = [titles, std::mem::take(&mut self.view.subjects)].concat();
+                self.view.subjects.truncate(SHOWN_COMMITS);
                 return Ok(true);
             }
             Err(RunError::Git(error @ (GitError::Failed { .. } | GitError::InSandbox { .. }))) => {
-                format!("{error}; commit on top of it instead of rewriting history")
+                format!("{error}; {ON_TOP}")
             }
             Err(error) => return Err(error),
         };
@@ -171,26 +171,31 @@ impl Run {
     }
 
     /// Takes commits from a bundle, unless they break a rule: then they never enter the repository.
+    /// Returns the last one and the titles of all, in the host's own words.
     async fn take_in(
         &self,
         bundle: &Path,
-        (known, head): (&CommitId, &CommitId),
-    ) -> Result<Result<(), String>, RunError> {
-        let apart = self.dir.root().join("incoming");
-        let history = self
-            .repo
-            .history_in(bundle, &apart, (known, head), rules::MAX_SEARCHED)
-            .await?;
-        if let Some(why) = rules::refuse(
-            &self.outside.redactor,
-            history.as_ref(),
-            known,
-            self.pinned.own_files(),
-        ) {
+        known: &CommitId,
+    ) -> Result<Result<(CommitId, Vec<String>), String>, RunError> {
+        let objects = self.dir.root().join("incoming");
+        let branch = &self.state().plan.branch;
+        let incoming = self.repo.receive(bundle, branch, objects).await?;
+        let history = incoming.history(known, rules::MAX_SEARCHED).await?;
+        let (redactor, own) = (&self.outside.redactor, self.pinned.own_files());
+        if let Some(why) = rules::refuse(redactor, history.as_ref(), known, own) {
             return Ok(Err(why));
         }
-        let branch = &self.state().plan.branch;
-        Ok(Ok(self.repo.import(bundle, branch).await?))
+        let history = history.unwrap_or_default();
+        if !history.continues(known) {
+            return Ok(Err(format!(
+                "the branch does not continue {} (non-fast-forward); {ON_TOP}",
+                known.short()
+            )));
+        }
+        let head = incoming.head().clone();
+        incoming.take(known).await?;
+        let titles = history.commits.iter().map(Commit::title).collect();
+        Ok(Ok((head, titles)))
     }
 
     /// Runs the test command if the files changed and the model did not run it on them itself.

@@ -1,0 +1,117 @@
+//! Commits on their way from the sandbox into the host's repository: fetched apart from it with every
+//! object checked, looked through there, and only then taken in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ralph_core::id::CommitId;
+
+use super::host::{commit_of, text_of};
+use super::{GitError, History, HostRepo};
+use crate::durable::{self, StoreError};
+
+/// Commits that wait beside the repository. Dropped, they are gone.
+pub struct Incoming {
+    repo: HostRepo,
+    branch: String,
+    apart: Apart,
+    head: CommitId,
+}
+
+/// A directory for objects that is gone when this is dropped.
+struct Apart(PathBuf);
+
+impl Apart {
+    fn make(objects: PathBuf) -> Result<Self, StoreError> {
+        fs::remove_dir_all(&objects).ok();
+        durable::make_dir(&objects)?;
+        Ok(Self(objects))
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+impl HostRepo {
+    /// Fetches a bundle's branch into the directory `objects`, apart from the repository's own, if every
+    /// object is sound and none is missing.
+    pub async fn receive(
+        &self,
+        bundle: &Path,
+        branch: &str,
+        objects: PathBuf,
+    ) -> Result<Incoming, GitError> {
+        let apart = Apart::make(objects)?;
+        let output = self
+            .apart(apart.0.clone())
+            .command()
+            .args(["-c", "transfer.fsckObjects=true"])
+            .args(["fetch", "--quiet", "--no-tags"])
+            .arg(bundle)
+            .arg(format!("refs/heads/{branch}"))
+            .output()
+            .await
+            .map_err(GitError::Missing)?;
+        text_of("fetch", &output)?;
+        let fetched = self.path().join("FETCH_HEAD");
+        let fetched = fs::read_to_string(&fetched).map_err(StoreError::when("read", &fetched))?;
+        let head = fetched.split_whitespace().next().unwrap_or_default();
+        Ok(Incoming {
+            repo: self.clone(),
+            branch: branch.to_owned(),
+            apart,
+            head: commit_of("fetch", head)?,
+        })
+    }
+}
+
+impl Incoming {
+    /// Returns the last of the commits.
+    pub fn head(&self) -> &CommitId {
+        &self.head
+    }
+
+    /// Reads the commits after `known`; none if they are larger than `limit`.
+    pub async fn history(&self, known: &CommitId, limit: u64) -> Result<Option<History>, GitError> {
+        let view = self.repo.apart(self.apart.0.clone());
+        view.history(known, &self.head, limit).await
+    }
+
+    /// Takes the commits in and moves the branch from `known` to the last of them. May be repeated.
+    pub async fn take(self, known: &CommitId) -> Result<(), GitError> {
+        self.move_packs()?;
+        let reference = format!("refs/heads/{}", self.branch);
+        let args = ["update-ref", &reference, self.head.as_str(), known.as_str()];
+        if let Err(error) = self.repo.run(&args).await {
+            // A crash may have come after it and before the record of it.
+            if self.repo.head(&self.branch).await? != self.head {
+                return Err(error);
+            }
+        }
+        self.repo.join_packs().await;
+        Ok(())
+    }
+
+    /// Moves the objects into the repository. Git has synced the files.
+    fn move_packs(&self) -> Result<(), StoreError> {
+        let (from, to) = (
+            self.apart.0.join("pack"),
+            self.repo.path().join("objects/pack"),
+        );
+        let entries = fs::read_dir(&from).map_err(StoreError::when("list", &from))?;
+        let mut names: Vec<_> = entries
+            .filter_map(Result::ok)
+            .map(|entry| entry.file_name())
+            .collect();
+        // A pack counts from the moment its index is there, so that comes last.
+        names.sort_by_key(|name| Path::new(name).extension().is_some_and(|end| end == "idx"));
+        for name in names {
+            let file = from.join(&name);
+            fs::rename(&file, to.join(&name)).map_err(StoreError::when("rename", &file))?;
+        }
+        durable::sync_dir(&to)
+    }
+}
