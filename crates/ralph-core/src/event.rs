@@ -81,7 +81,7 @@ pub enum ActionResult {
         /// Why not.
         why: String,
     },
-    /// The program died while it ran; what it did until then is unknown.
+    /// The program ended or died while it ran; what it did until then is unknown.
     Interrupted,
 }
 

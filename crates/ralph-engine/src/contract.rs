@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use ralph_core::id::Digest;
 use ralph_core::lint;
-use ralph_core::task::{Contract, TaskFile};
+use ralph_core::task::{Checkbox, Contract, TaskFile};
 
 use crate::durable::{self, StoreError};
 use crate::error::RunError;
@@ -298,6 +298,22 @@ fn differences(old: &TaskFile, new: &TaskFile) -> Vec<String> {
         old.checkboxes.len().to_string(),
         new.checkboxes.len().to_string(),
     );
+    note(
+        "verify_commands",
+        old.contract.verify_commands.join("; "),
+        new.contract.verify_commands.join("; "),
+    );
+    for now in &new.checkboxes {
+        let was = old.checkbox(&now.id);
+        let of = |checkbox: Option<&Checkbox>| {
+            checkbox.map_or_else(|| "none".into(), |b| b.verify.join("; "))
+        };
+        note(&format!("verify of {}", now.id), of(was), of(Some(now)));
+        let text = |checkbox: Option<&Checkbox>| {
+            checkbox.map_or_else(|| "none".into(), |b| b.text.clone())
+        };
+        note(&format!("box {}", now.id), text(was), text(Some(now)));
+    }
     if changes.is_empty() {
         changes.push("the text".into());
     }

@@ -74,7 +74,7 @@ impl RunError {
                 "wait a little, then `ralph resume`".into()
             }
             Self::Model(ModelError::Broken { .. }) => {
-                "change the model or its settings, then `ralph resume`".into()
+                "repair it, then `ralph resume`, or start over with `ralph run --new`".into()
             }
             Self::Contract(_) => "repair it, then `ralph resume`".into(),
             Self::Stopped | Self::Interrupted => "`ralph resume` continues".into(),

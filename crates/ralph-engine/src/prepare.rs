@@ -114,6 +114,11 @@ pub(crate) async fn install(
     installed
 }
 
+/// Keeps tools from leaving files beside the sources: the runner's own checks must not change the work.
+fn quiet_tools() -> BTreeMap<String, String> {
+    BTreeMap::from([("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned())])
+}
+
 /// Makes a sandbox and tells the journal.
 pub(crate) async fn create(
     journal: &mut Journal,
@@ -127,7 +132,7 @@ pub(crate) async fn create(
     let state = journal.state();
     let spec = SandboxSpec {
         labels: labels(state.plan.run.as_str(), state.epoch, name),
-        env: BTreeMap::new(),
+        env: quiet_tools(),
     };
     let sandbox = outside.sandboxes.create(&spec).await?;
     journal.append(Event::SandboxCreated {

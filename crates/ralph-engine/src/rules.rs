@@ -1,7 +1,7 @@
 //! What no commit of a run may bring: a secret, and the run's own files.
 
 use ralph_core::id::CommitId;
-use ralph_core::secret::Redactor;
+use ralph_core::secret::{Redactor, Shapes};
 
 use crate::git::{History, OwnFiles};
 
@@ -15,6 +15,7 @@ pub(crate) fn refuse(
     known: &CommitId,
     own: OwnFiles,
 ) -> Option<String> {
+    let redactor = &redactor.looking_for(Shapes::Issued);
     let Some(history) = history else {
         return Some(format!(
             "the changes since {} have more than {} MiB, which is too much to look through",

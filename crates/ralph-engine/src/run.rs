@@ -194,6 +194,7 @@ impl Run {
         match ended {
             Ok(status) => Ok(status),
             Err(error) => {
+                self.log_activity(&error.to_string()).ok();
                 if !matches!(error, RunError::Stopped | RunError::Interrupted) {
                     self.log_error(&error.to_string()).ok();
                 }

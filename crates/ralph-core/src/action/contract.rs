@@ -30,6 +30,7 @@ Actions, executed in order:
 Rules:
 - The first rotate, pause, stop_success or stop_failure ends the iteration; put it last, actions after it are skipped.
 - One mistake (an unknown type or field, a wrong type, a missing field) and nothing of the reply is executed.
+- What a command leaves running in the background is ended with it.
 - You see no results in this iteration. They appear in the next prompt; never invent them.
 - When an action fails, those after it may be skipped; let later actions depend on little.
 - Claims are verified by the runner, which ticks the checkboxes itself. Never edit ralph_task.md.

@@ -30,6 +30,6 @@ mod value;
 #[cfg(test)]
 mod tests;
 
-pub use redactor::{Hits, Redactor};
+pub use redactor::{Hits, Redactor, Shapes};
 pub use stream::RedactStream;
 pub use value::Secret;

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, Input, MatchKind};
 
+use super::Shapes;
 use super::cover::{Cover, Extent, Token};
 use super::pem;
 use super::shapes::{Body, Class, Kind, Look, SHAPES};
@@ -75,7 +76,10 @@ impl Text<'_> {
 /// Adds a cover for every token whose literal starts at `start` or later.
 ///
 /// Returns the first position where more text could change the answer; without one, the end.
-pub(super) fn scan(text: Text<'_>, start: usize, covers: &mut Vec<Cover>) -> usize {
+pub(super) fn scan(text: Text<'_>, start: usize, shapes: Shapes, covers: &mut Vec<Cover>) -> usize {
+    if shapes == Shapes::None {
+        return text.bytes.len();
+    }
     let mut runs: Vec<(Extent, usize)> = covers
         .iter()
         .filter(|cover| cover.from <= start)
@@ -90,6 +94,10 @@ pub(super) fn scan(text: Text<'_>, start: usize, covers: &mut Vec<Cover>) -> usi
             break;
         }
         let kind = SHAPES[found.pattern().as_usize()].1;
+        if shapes == Shapes::Issued && !is_issued(kind) {
+            from = at + 1;
+            continue;
+        }
         match answer(kind, text, at, found.end(), &mut header_end) {
             Answer::No => {}
             Answer::Undecided => hold = at,
@@ -110,6 +118,14 @@ pub(super) fn scan(text: Text<'_>, start: usize, covers: &mut Vec<Cover>) -> usi
         from = at + 1;
     }
     hold
+}
+
+/// Tells whether a shape carries the mark of its issuer, or is a private key.
+fn is_issued(kind: Kind) -> bool {
+    match kind {
+        Kind::Token(_) | Kind::TokenApart(_) | Kind::Pem => true,
+        Kind::After(_) | Kind::Header | Kind::Jwt | Kind::Authority => false,
+    }
 }
 
 /// Returns where the text ends inside a literal.

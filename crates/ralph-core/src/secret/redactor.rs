@@ -13,6 +13,18 @@ use super::{RedactStream, Secret};
 #[derive(Clone)]
 pub struct Redactor {
     inner: Arc<Inner>,
+    shapes: Shapes,
+}
+
+/// Which texts are taken for a token though nobody knows them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shapes {
+    /// None: only known secrets are found.
+    None,
+    /// Those that carry the mark of their issuer, and private keys. Code hardly has them by accident.
+    Issued,
+    /// Also what stands where a password or a token usually does: `user:password@`, `Bearer …`.
+    All,
 }
 
 struct Inner {
@@ -60,6 +72,16 @@ impl Redactor {
                 known: AtomicU64::new(0),
                 by_shape: AtomicU64::new(0),
             }),
+            shapes: Shapes::All,
+        }
+    }
+
+    /// Returns a redactor for the same known secrets that looks for these shapes.
+    #[must_use]
+    pub fn looking_for(&self, shapes: Shapes) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            shapes,
         }
     }
 
@@ -103,6 +125,10 @@ impl Redactor {
     /// Returns the names of the secrets that are too short to be looked for.
     pub fn too_short(&self) -> &[String] {
         &self.inner.too_short
+    }
+
+    pub(super) fn shapes(&self) -> Shapes {
+        self.shapes
     }
 
     pub(super) fn needles(&self) -> &Needles {

@@ -75,7 +75,7 @@ impl RedactStream {
             *cover = cover.grown(text.bytes);
         }
         let settled = covers.len();
-        let by_shape = patterns::scan(text, start, &mut covers);
+        let by_shape = patterns::scan(text, start, self.redactor.shapes(), &mut covers);
         let needles = self.redactor.needles();
         let known = needles.scan(text.bytes, start, is_last, &mut covers);
         let mut hold = by_shape.min(known);

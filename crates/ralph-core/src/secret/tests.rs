@@ -437,3 +437,31 @@ fn repeated_literals_take_linear_time() {
         assert_eq!(redactor.redact(&text), redacted.unwrap_or(text.clone()));
     }
 }
+
+#[test]
+fn fewer_shapes_can_be_asked_for() {
+    use super::Shapes;
+    let redactor = Redactor::new(vec![("KEY".into(), Secret::new("correct horse".into()))]);
+    let token = format!("ghp_{}", "a1".repeat(18));
+    let text = format!("correct horse {token} postgres://app:postgres@localhost/db");
+    for (shapes, expected) in [
+        (
+            Shapes::None,
+            format!("[REDACTED:KEY] {token} postgres://app:postgres@localhost/db"),
+        ),
+        (
+            Shapes::Issued,
+            "[REDACTED:KEY] [REDACTED] postgres://app:postgres@localhost/db".into(),
+        ),
+        (
+            Shapes::All,
+            "[REDACTED:KEY] [REDACTED] postgres://[REDACTED]@localhost/db".into(),
+        ),
+    ] {
+        assert_eq!(
+            redactor.looking_for(shapes).redact(&text),
+            expected,
+            "{shapes:?}"
+        );
+    }
+}

@@ -99,6 +99,24 @@ pub(super) const CI: &[&str] = &[
     "jenkinsfile",
 ];
 
+/// Code that nobody can read, and that may run instead of the sources.
+pub(super) const COMPILED: &[&str] = &[
+    "__pycache__/",
+    "node_modules/",
+    "*.pyc",
+    "*.pyo",
+    "*.class",
+    "*.jar",
+    "*.o",
+    "*.a",
+    "*.so",
+    "*.dll",
+    "*.dylib",
+    "*.exe",
+    "*.node",
+    "*.wasm",
+];
+
 /// What decides which code of others is called.
 pub(super) const LOCKFILES: &[&str] = &[
     "package-lock.json",

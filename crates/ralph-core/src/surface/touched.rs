@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::rules::{
-    CI, FOR_DEVELOPERS, LOCKFILES, RUNNERS, TEST_CLASSES, TESTS, WORKFLOWS, fits, fits_any,
+    CI, COMPILED, FOR_DEVELOPERS, LOCKFILES, RUNNERS, TEST_CLASSES, TESTS, WORKFLOWS, fits,
+    fits_any,
 };
 
 /// What happened to a path.
@@ -99,6 +100,8 @@ fn verification(path: &str, commands: &[String]) -> Option<String> {
     }
     let why = if is_test(path) {
         "test file"
+    } else if fits_any(COMPILED, path) {
+        "code that is not source and may run instead of it"
     } else if fits_any(CI, path) {
         "runs in CI"
     } else if fits_any(LOCKFILES, path) {

@@ -34,7 +34,9 @@ impl Run {
                 ticked.insert(id.clone());
                 self.log_activity(&format!("box {id} is verified"))?;
             } else {
-                self.log_error(&format!("box {id} was claimed but is not ticked: {why}"))?;
+                let line = format!("box {id} was claimed but is not ticked: {why}");
+                self.log_activity(&line)?;
+                self.log_error(&line)?;
             }
             let iteration = self.state().iteration;
             self.journal.append(Event::ClaimChecked {

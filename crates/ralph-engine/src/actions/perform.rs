@@ -347,8 +347,9 @@ impl Run {
             self.append_line("actions.jsonl", &line)?;
         }
         let words = describe(&result);
+        let number = index + 1;
         self.log_activity(&format!(
-            "action {index} {} `{label}`: {words} ({duration_ms} ms)",
+            "action {number} {} `{label}`: {words} ({duration_ms} ms)",
             action.kind()
         ))?;
         if !result.is_success()
@@ -364,7 +365,7 @@ impl Run {
                 format!("; output ends:\n{tail}")
             };
             self.log_error(&format!(
-                "action {index} {} `{label}`: {words}{tail}",
+                "action {number} {} `{label}`: {words}{tail}",
                 action.kind()
             ))?;
         }

@@ -19,7 +19,10 @@ impl Run {
         let standing = self.standing();
         match verdict::may_finish(&standing) {
             Ok(()) if asked || !self.is_known_red() => return self.try_success().await,
-            Err(reasons) if asked => self.refuse_success(reasons)?,
+            // With all boxes ticked, whoever does not hear what is missing goes on for nothing.
+            Err(reasons) if asked || standing.open_boxes.is_empty() => {
+                self.refuse_success(reasons)?;
+            }
             Ok(()) | Err(_) => {}
         }
         let first = self.state().pushed.is_none();
@@ -98,6 +101,11 @@ impl Run {
             self.log_activity(&format!("verified: commit {}", head.short()))?;
             return Ok(true);
         }
+        let red: Vec<&str> = report.red_boxes.iter().map(String::as_str).collect();
+        self.log_activity(&format!(
+            "red in the clean room, boxes are open again: {}",
+            red.join(", ")
+        ))?;
         let mut ticked = self.state().ticked.clone();
         ticked.retain(|id| !report.red_boxes.contains(id));
         self.set_ticks(&ticked)?;
@@ -112,7 +120,9 @@ impl Run {
     }
 
     fn refuse_success(&mut self, reasons: Vec<String>) -> Result<(), RunError> {
-        self.log_error(&format!("success is refused: {}", reasons.join("; ")))?;
+        let line = format!("success is refused: {}", reasons.join("; "));
+        self.log_activity(&line)?;
+        self.log_error(&line)?;
         let iteration = self.state().iteration;
         self.journal
             .append(Event::SuccessRefused { iteration, reasons })?;

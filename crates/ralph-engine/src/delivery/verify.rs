@@ -31,11 +31,18 @@ impl Run {
             .append(Event::VerifyStarted { head: head.clone() })?;
         let room = prepare::create(&mut self.journal, &self.outside, Purpose::CleanRoom).await?;
         let checked = self.check_in(&*room, head).await;
+        let told = match &checked {
+            Ok(report) => self.tell_verdict(head, report),
+            Err(_) => Ok(()),
+        };
         room.remove().await?;
-        self.journal.append(Event::SandboxRemoved {
-            sandbox: room.id().clone(),
-        })?;
-        let report = checked?;
+        let sandbox = room.id().clone();
+        self.journal.append(Event::SandboxRemoved { sandbox })?;
+        told?;
+        checked
+    }
+
+    fn tell_verdict(&mut self, head: &CommitId, report: &Report) -> Result<(), RunError> {
         self.journal.append(Event::VerifyFinished {
             head: head.clone(),
             contract: self.pinned.digest().clone(),
@@ -43,7 +50,7 @@ impl Run {
             checks: report.checks.clone(),
             reasons: report.reasons.clone(),
         })?;
-        Ok(report)
+        Ok(())
     }
 
     async fn check_in(&mut self, room: &dyn Sandbox, head: &CommitId) -> Result<Report, RunError> {
@@ -83,7 +90,12 @@ impl Run {
             report.checks.push(check);
         }
         if let Verdict::Red { reasons } = verdict::judge(&report.checks) {
-            report.reasons.extend(reasons);
+            for reason in reasons {
+                // Several checks may have the same command.
+                if !report.reasons.contains(&reason) {
+                    report.reasons.push(reason);
+                }
+            }
         }
         Ok(report)
     }

@@ -7,6 +7,7 @@ use ralph_core::event::Event;
 use ralph_core::id::Digest;
 use ralph_core::ports::{ModelError, ModelRequest, Reply};
 use ralph_core::price;
+use ralph_core::secret::Shapes;
 
 use super::responses::{Attempt, Responses};
 use crate::durable;
@@ -100,21 +101,19 @@ impl Run {
     }
 
     /// Puts a reply on disk and charges it, before anything of it is read: the provider bills it even
-    /// when it is unreadable. Secrets are cut out first, so that what is on disk is what is performed.
+    /// when it is unreadable. It is performed without known secrets, but with texts that only look like
+    /// one: they may well belong to the code. On disk it is without both.
     fn record(
         &mut self,
         reply: Reply,
         responses: &mut Responses,
         waited: Duration,
     ) -> Result<Attempt, RunError> {
+        let known_only = self.outside.redactor.looking_for(Shapes::None);
         let attempt = Attempt {
             attempt: self.attempts(),
             model: self.outside.model.name().to_owned(),
-            reply: self
-                .outside
-                .redactor
-                .redact(beginning(&reply.text))
-                .into_owned(),
+            reply: known_only.redact(beginning(&reply.text)).into_owned(),
             finish: reply.finish,
             usage: reply.usage,
             error: None,

@@ -23,7 +23,7 @@ pub struct Attempt {
     pub attempt: u32,
     /// The model that answered.
     pub model: String,
-    /// The answer without secrets; this text is what is read and performed.
+    /// The answer; on disk without secrets.
     pub reply: String,
     /// Why the model stopped writing.
     pub finish: Finish,

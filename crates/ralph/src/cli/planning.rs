@@ -275,7 +275,7 @@ impl Source {
             "uncommitted changes",
         );
         vec![format!(
-            "{files} in `{}` stay where they are: the work starts from commit {}",
+            "not taken along from `{}`: {files}; the work starts from commit {}",
             self.path.display(),
             self.base.short()
         )]

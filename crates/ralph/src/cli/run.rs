@@ -26,6 +26,7 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Cl
         && !args.dry_run
         && choose(&args, &unfinished)? == Choice::Resume
     {
+        refuse_other_plan(&args)?;
         let run = RunArg { run: unfinished.id };
         return Box::pin(resume::resume(&run, args.json, context)).await;
     }
@@ -131,11 +132,7 @@ fn choose(args: &RunArgs, unfinished: &Unfinished) -> Result<Choice, CliError> {
         return Ok(Choice::Resume);
     }
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-        return Err(CliError::runtime(
-            format!("run `{id}` of this task is {status}"),
-            "it has not come to its end",
-            format!("continue it with `ralph resume {id}`, or start over with `ralph run --new`"),
-        ));
+        return Err(unfinished_error(unfinished));
     }
     let mut stderr = std::io::stderr();
     write!(
@@ -146,6 +143,37 @@ fn choose(args: &RunArgs, unfinished: &Unfinished) -> Result<Choice, CliError> {
     stderr.flush().ok();
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).ok();
-    let no = answer.trim().to_lowercase().starts_with('n');
-    Ok(if no { Choice::New } else { Choice::Resume })
+    let yes = matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes");
+    if yes {
+        return Ok(Choice::Resume);
+    }
+    Err(unfinished_error(unfinished))
+}
+
+fn unfinished_error(unfinished: &Unfinished) -> CliError {
+    let Unfinished { id, status, .. } = unfinished;
+    CliError::runtime(
+        format!("run `{id}` of this task is {status}"),
+        "it has not come to its end",
+        format!("continue it with `ralph resume {id}`, or start over with `ralph run --new`"),
+    )
+}
+
+/// A run goes on as it was planned; flags that would plan another one are not silently ignored.
+fn refuse_other_plan(args: &RunArgs) -> Result<(), CliError> {
+    let given = [
+        ("--model", args.model.is_some()),
+        ("--profile", args.profile.is_some()),
+        ("--repo", args.repo.is_some()),
+        ("--sandbox", args.sandbox.is_some()),
+        ("--engine", args.engine.is_some()),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(CliError::usage(
+            format!("`{flag}` cannot be used to continue a run"),
+            "a run goes on with what it was planned with",
+            "leave it out, or start over with `ralph run --new`",
+        )),
+    }
 }

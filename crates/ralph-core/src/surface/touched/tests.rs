@@ -24,7 +24,11 @@ fn what_decides_about_the_checks() {
     let test = "test file";
     let runner = "configures the checks";
     let lock = "pins dependencies";
+    let compiled = "code that is not source and may run instead of it";
     for (path, why) in [
+        ("pkg/__pycache__/thing.cpython-311.pyc", compiled),
+        ("lib/thing.jar", compiled),
+        ("web/node_modules/left-pad/index.js", compiled),
         ("tests/it/main.rs", test),
         ("crates/core/src/verdict/tests.rs", test),
         ("src/test/java/com/example/Thing.java", test),

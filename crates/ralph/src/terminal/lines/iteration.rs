@@ -179,7 +179,7 @@ fn action_lines(name: &str, result: &ActionResult, duration_ms: u64, tail: &str)
             vec![line(NOT_DONE, Tone::Quiet).quiet(&apart(&format!("skipped: {why}")))]
         }
         ActionResult::Interrupted => {
-            let what = apart("the program died while it ran");
+            let what = apart("interrupted; it runs again");
             vec![line(BAD, Tone::Bad).plain(&what).at_right(&duration)]
         }
     }

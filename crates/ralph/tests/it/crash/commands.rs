@@ -100,9 +100,9 @@ fn a_repository_is_usable_again() {
     });
 }
 
-/// What was performed is what is on disk, so a reply that secrets were cut out of goes on as well.
+/// A reply that secrets were cut out of cannot be read again; another reply must not continue it.
 #[test]
-fn a_reply_with_a_secret_goes_on() {
+fn a_reply_that_is_lost_is_not_continued_by_another() {
     let token = format!("ghp_{}", "x1".repeat(18));
     let actions = json!([
         {"type": "write", "path": "draft.txt", "content": "Not yet.\n"},
@@ -112,5 +112,5 @@ fn a_reply_with_a_secret_goes_on() {
     kill_endless(&stage);
     succeeds(&stage, "a reply with a secret");
     let outcomes = all(&stage, "iteration_finished", "outcome");
-    assert_eq!(outcomes, json!(["completed", "stop_requested"]));
+    assert_eq!(outcomes, json!(["unreadable", "stop_requested"]));
 }

@@ -61,7 +61,7 @@ fn actions() {
   ⊘ write .git/config refused
     `.git` is the runner's
   ⊘ commit Say hello · skipped: action 4 failed
-  ✗ run sleep 100 · the program died while it ran (12ms)
+  ✗ run sleep 100 · interrupted; it runs again (12ms)
 
 "]]
     );

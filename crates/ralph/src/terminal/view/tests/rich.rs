@@ -72,7 +72,7 @@ fn actions() {
   <33>⊘</> write .git/config refused
     `.git` is the runner's
   <2>⊘</> commit Say hello<2> · skipped: action 4 failed</>
-  <31>✗</> run sleep 100 · the program died while it ran                           <2>12ms</>
+  <31>✗</> run sleep 100 · interrupted; it runs again                              <2>12ms</>
 
 "]]
     );
