@@ -27,6 +27,7 @@ mod runs;
 mod show;
 mod steer;
 mod summary;
+mod unfinished;
 mod usage;
 
 pub use context::Context;

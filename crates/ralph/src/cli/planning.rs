@@ -200,7 +200,7 @@ fn model_name(args: &RunArgs, task: &TaskFile, context: &Context) -> Result<Stri
 }
 
 /// A script's path must mean the same file when the run is resumed from another directory.
-fn absolute_script(model: &str, directory: &Path) -> String {
+pub(super) fn absolute_script(model: &str, directory: &Path) -> String {
     match model.strip_prefix("scripted:") {
         Some(file) => {
             let path = directory.join(file);

@@ -172,7 +172,12 @@ fn a_green_commit_ends_the_run_without_being_asked() {
     ]);
     project.run().expect(0);
     assert_eq!(project.show()["iteration"], 2);
-    assert_eq!(project.events("success_refused"), Vec::<Value>::new());
+    // After the first, only the commit is missing, and that is said.
+    let missing = [
+        "2 files have uncommitted changes: `a.txt`, `b.txt`",
+        "there is no commit on the branch",
+    ];
+    assert_eq!(project.told("success_refused", "reasons"), [json!(missing)]);
     project.audit();
 }
 

@@ -1,0 +1,132 @@
+//! A task whose last run has not come to its end: continue it, or start over?
+
+use std::io::{IsTerminal as _, Write as _};
+
+use ralph_core::plan::RunPlan;
+
+use super::args::RunArgs;
+use super::context::Context;
+use super::error::CliError;
+use super::planning;
+use crate::wire::Wiring;
+
+/// A run of the same task file that has not come to its end.
+pub(super) struct Unfinished {
+    pub(super) plan: RunPlan,
+    /// Whether a process works on it.
+    held: bool,
+    status: &'static str,
+}
+
+/// What to do with it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    Resume,
+    New,
+}
+
+/// Returns the last run of a task file, if it has not come to its end.
+pub(super) fn find(file: &str, wiring: &Wiring) -> Result<Option<Unfinished>, CliError> {
+    for id in wiring.state.runs()?.iter().rev() {
+        let dir = wiring.state.run(id);
+        let Ok(state) = dir.state() else { continue };
+        if state.plan.task_file != file {
+            continue;
+        }
+        let status = if state.status.is_active() {
+            "interrupted"
+        } else {
+            state.status.word()
+        };
+        return Ok((!state.status.is_final()).then(|| Unfinished {
+            held: dir.is_held(),
+            plan: state.plan,
+            status,
+        }));
+    }
+    Ok(None)
+}
+
+impl Unfinished {
+    /// Asks what to do, unless a flag or the lack of a terminal answers.
+    pub(super) fn choose(&self, args: &RunArgs) -> Result<Choice, CliError> {
+        let Self { plan, status, .. } = self;
+        let id = &plan.run;
+        if args.again.new {
+            return Ok(Choice::New);
+        }
+        if self.held {
+            return Err(CliError::runtime(
+                format!("run `{id}` of this task is under way"),
+                "another process works on it",
+                format!(
+                    "follow it with `ralph logs -f {id}`, or start another with `ralph run --new`"
+                ),
+            ));
+        }
+        if args.again.resume {
+            return Ok(Choice::Resume);
+        }
+        if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+            return Err(self.in_the_way());
+        }
+        let mut stderr = std::io::stderr();
+        write!(
+            stderr,
+            "ralph: run {id} of this task is {status}. Continue it? [Y/n] "
+        )
+        .ok();
+        stderr.flush().ok();
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer).ok();
+        match answer.trim().to_lowercase().as_str() {
+            "" | "y" | "yes" => Ok(Choice::Resume),
+            _ => Err(self.in_the_way()),
+        }
+    }
+
+    fn in_the_way(&self) -> CliError {
+        let id = &self.plan.run;
+        CliError::runtime(
+            format!("run `{id}` of this task is {}", self.status),
+            "it has not come to its end",
+            format!("continue it with `ralph resume {id}`, or start over with `ralph run --new`"),
+        )
+    }
+
+    /// A run goes on as it was planned; flags that plan another one are not silently ignored.
+    pub(super) fn refuse_other_plan(
+        &self,
+        args: &RunArgs,
+        context: &Context,
+    ) -> Result<(), CliError> {
+        let directory = context.environment().directory();
+        let model = args
+            .model
+            .as_ref()
+            .map(|model| planning::absolute_script(model, directory));
+        let repo = args.repo.as_ref().map(|repo| {
+            let path = directory.join(repo.trim_start_matches("file://"));
+            path.canonicalize().unwrap_or(path).display().to_string()
+        });
+        let differs =
+            |given: Option<&String>, planned: &str| given.is_some_and(|given| given != planned);
+        let flags = [
+            ("--model", differs(model.as_ref(), &self.plan.model)),
+            ("--repo", differs(repo.as_ref(), &self.plan.repo)),
+            (
+                "--sandbox",
+                differs(args.sandbox.as_ref(), &self.plan.sandbox),
+            ),
+            ("--profile", args.profile.is_some()),
+        ];
+        let Some((flag, _)) = flags.into_iter().find(|(_, differs)| *differs) else {
+            return Ok(());
+        };
+        Err(CliError::usage(
+            format!("`{flag}` cannot change a run that goes on"),
+            "it goes on with what it was planned with",
+            "leave it out, or start over with `ralph run --new`",
+        ))
+    }
+}
