@@ -117,7 +117,7 @@ impl HostGit {
     }
 }
 
-pub(super) fn text_of(command: &str, output: &Output) -> Result<String, GitError> {
+fn text_of(command: &str, output: &Output) -> Result<String, GitError> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
@@ -134,7 +134,7 @@ pub(super) fn text_of(command: &str, output: &Output) -> Result<String, GitError
     })
 }
 
-pub(super) fn commit_of(command: &str, text: &str) -> Result<CommitId, GitError> {
+fn commit_of(command: &str, text: &str) -> Result<CommitId, GitError> {
     CommitId::parse(text.trim()).ok_or_else(|| GitError::Unexpected {
         command: command.to_owned(),
         answer: text.trim().to_owned(),
@@ -184,13 +184,7 @@ impl HostRepo {
             .output()
             .await
             .map_err(GitError::Missing)?;
-        text_of(
-            &args
-                .first()
-                .map(|arg| arg.as_ref().to_string_lossy())
-                .unwrap_or_default(),
-            &output,
-        )
+        text_of(&name_of(args), &output)
     }
 
     /// Makes the repository, fetches the base commit and sets the run's branch to it. May be repeated.
@@ -400,7 +394,10 @@ impl HostRepo {
         if let Some(parent) = &parent {
             args.extend(["-p".to_owned(), parent.trim().to_owned()]);
         }
-        let commit = commit_of("commit-tree", &self.with_input(&args, message).await?)?;
+        let commit = commit_of(
+            "commit-tree",
+            &self.with_input(&args, message.as_bytes()).await?,
+        )?;
         self.run(&["update-ref", reference, commit.as_str()])
             .await?;
         std::fs::remove_file(&index).ok();
@@ -422,7 +419,12 @@ impl HostRepo {
             .map(drop)
     }
 
-    async fn with_input(&self, args: &[String], input: &str) -> Result<String, GitError> {
+    /// Runs a command that reads `input`.
+    pub(super) async fn with_input<S: AsRef<OsStr>>(
+        &self,
+        args: &[S],
+        input: &[u8],
+    ) -> Result<String, GitError> {
         let mut child = self
             .command()
             .args(args)
@@ -431,16 +433,19 @@ impl HostRepo {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(GitError::Missing)?;
-        if let Some(mut stdin) = child.stdin.take() {
-            stdin
-                .write_all(input.as_bytes())
-                .await
-                .map_err(GitError::Missing)?;
-        }
-        let output = child.wait_with_output().await.map_err(GitError::Missing)?;
-        text_of(
-            args.first().map(String::as_str).unwrap_or_default(),
-            &output,
-        )
+        let stdin = child.stdin.take();
+        let feeding = async move {
+            if let Some(mut stdin) = stdin {
+                // If it reads no further, its own words say why.
+                stdin.write_all(input).await.ok();
+            }
+        };
+        let (output, ()) = tokio::join!(child.wait_with_output(), feeding);
+        text_of(&name_of(args), &output.map_err(GitError::Missing)?)
     }
+}
+
+fn name_of<S: AsRef<OsStr>>(args: &[S]) -> String {
+    let name = args.first().map(AsRef::as_ref).unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }

@@ -1,4 +1,4 @@
-//! Commits on their way from the sandbox into the host's repository: fetched apart from it with every
+//! Commits on their way from the sandbox into the host's repository: unpacked apart from it with every
 //! object checked, looked through there, and only then taken in.
 
 use std::fs;
@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::id::CommitId;
 
-use super::host::{commit_of, text_of};
 use super::{GitError, History, HostRepo};
 use crate::durable::{self, StoreError};
 
@@ -36,36 +35,43 @@ impl Drop for Apart {
 }
 
 impl HostRepo {
-    /// Fetches a bundle's branch into the directory `objects`, apart from the repository's own, if every
+    /// Unpacks a bundle's branch into the directory `objects`, apart from the repository's own, if every
     /// object is sound and none is missing.
     pub async fn receive(
         &self,
-        bundle: &Path,
+        bundle: &[u8],
         branch: &str,
         objects: PathBuf,
     ) -> Result<Incoming, GitError> {
+        let (head, pack) = split(bundle, branch).ok_or_else(|| GitError::InSandbox {
+            command: "bundle".into(),
+            message: format!("its answer is no bundle of `{branch}`"),
+        })?;
         let apart = Apart::make(objects)?;
-        let output = self
-            .apart(apart.0.clone())
-            .command()
-            .args(["-c", "transfer.fsckObjects=true"])
-            .args(["fetch", "--quiet", "--no-tags"])
-            .arg(bundle)
-            .arg(format!("refs/heads/{branch}"))
-            .output()
-            .await
-            .map_err(GitError::Missing)?;
-        text_of("fetch", &output)?;
-        let fetched = self.path().join("FETCH_HEAD");
-        let fetched = fs::read_to_string(&fetched).map_err(StoreError::when("read", &fetched))?;
-        let head = fetched.split_whitespace().next().unwrap_or_default();
+        // What `git fetch` starts, without its looks at what is reachable: nothing comes into the
+        // repository that something is missing of, so it is enough that no new object misses one.
+        let args = ["index-pack", "--stdin", "--fix-thin", "--strict"];
+        self.apart(apart.0.clone()).with_input(&args, pack).await?;
         Ok(Incoming {
             repo: self.clone(),
             branch: branch.to_owned(),
             apart,
-            head: commit_of("fetch", head)?,
+            head,
         })
     }
+}
+
+/// Returns the commit that a bundle's branch stands at, and its objects: after a heading of lines with
+/// an empty one at their end comes a pack.
+fn split<'a>(bundle: &'a [u8], branch: &str) -> Option<(CommitId, &'a [u8])> {
+    let end = bundle.windows(2).position(|pair| pair == b"\n\n")?;
+    let heading = String::from_utf8_lossy(&bundle[..end]);
+    let head = heading.lines().skip(1).find_map(|line| {
+        let (id, name) = line.split_once(' ')?;
+        let ours = name.strip_prefix("refs/heads/") == Some(branch);
+        CommitId::parse(id).filter(|_| ours)
+    })?;
+    Some((head, &bundle[end + 2..]))
 }
 
 impl Incoming {
@@ -113,5 +119,25 @@ impl Incoming {
             fs::rename(&file, to.join(&name)).map_err(StoreError::when("rename", &file))?;
         }
         durable::sync_dir(&to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bundle_is_a_heading_and_a_pack() {
+        let (head, other) = ("a".repeat(40), "b".repeat(40));
+        let bundle = |lines: &str| format!("# v2 git bundle\n{lines}\nPACK\n\n").into_bytes();
+        let known = format!("-{other} refs/heads/ralph/x\n");
+        let tip = format!("{head} refs/heads/ralph/x\n");
+        let whole = bundle(&format!("{known}{other} refs/heads/ralph\n{tip}"));
+        let expected = CommitId::parse(&head).map(|id| (id, &b"PACK\n\n"[..]));
+        assert_eq!(split(&whole, "ralph/x"), expected);
+        for lines in ["", &known, "refs/heads/ralph/x\n", "x refs/heads/ralph/x\n"] {
+            assert_eq!(split(&bundle(lines), "ralph/x"), None, "{lines}");
+        }
+        assert_eq!(split(tip.as_bytes(), "ralph/x"), None);
     }
 }

@@ -12,7 +12,6 @@ use super::GitError;
 use super::commit::OwnFiles;
 use super::telling::telling_line;
 use super::work_tree::WorkTree;
-use crate::durable::StoreError;
 use crate::error::RunError;
 use crate::transfer;
 
@@ -258,13 +257,8 @@ impl<'a> SandboxGit<'a> {
         Ok(self.exec(exec).await?.ended.is_success())
     }
 
-    /// Writes the branch's commits after `known` to a bundle on the host.
-    pub async fn bundle(
-        &self,
-        branch: &str,
-        known: &CommitId,
-        file: &Path,
-    ) -> Result<(), RunError> {
+    /// Returns the branch's commits after `known` as a bundle.
+    pub async fn bundle(&self, branch: &str, known: &CommitId) -> Result<Vec<u8>, RunError> {
         let branch = format!("refs/heads/{branch}");
         let bytes = self
             .git(&[
@@ -284,8 +278,7 @@ impl<'a> SandboxGit<'a> {
             }
             .into());
         }
-        std::fs::write(file, bytes).map_err(StoreError::when("write", file))?;
-        Ok(())
+        Ok(bytes)
     }
 }
 

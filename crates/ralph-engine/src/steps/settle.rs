@@ -1,7 +1,5 @@
 //! What really happened in an iteration: tampering, the state of git, the commits, the tests.
 
-use std::path::Path;
-
 use ralph_core::event::{DiffSize, Event};
 use ralph_core::id::{CommitId, Digest};
 
@@ -137,13 +135,11 @@ impl Run {
     async fn import(&mut self) -> Result<bool, RunError> {
         let branch = self.state().plan.branch.clone();
         let known = self.state().head.clone();
-        let bundle = self.dir.root().join("in.bundle");
         let git = SandboxGit::new(&*self.sandbox);
-        let taken = match git.bundle(&branch, &known, &bundle).await {
-            Ok(()) => self.take_in(&bundle, &known).await,
+        let taken = match git.bundle(&branch, &known).await {
+            Ok(bundle) => self.take_in(&bundle, &known).await,
             Err(error) => Err(error),
         };
-        std::fs::remove_file(&bundle).ok();
         let why = match taken {
             Ok(Err(why)) => why,
             Ok(Ok((head, titles))) => {
@@ -174,7 +170,7 @@ impl Run {
     /// Returns the last one and the titles of all, in the host's own words.
     async fn take_in(
         &self,
-        bundle: &Path,
+        bundle: &[u8],
         known: &CommitId,
     ) -> Result<Result<(CommitId, Vec<String>), String>, RunError> {
         let objects = self.dir.root().join("incoming");

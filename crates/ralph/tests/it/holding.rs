@@ -265,6 +265,23 @@ fn history_that_the_host_has_is_not_rewritten() {
 }
 
 #[test]
+fn objects_that_are_not_sound_are_not_taken() {
+    let unsound = "tree=$(git cat-file tree HEAD: | LC_ALL=C sed 's/ base.txt/ .git/' \
+        | git hash-object -t tree -w --stdin --literally) \
+        && git update-ref HEAD $(git commit-tree $tree -p HEAD -m unsound)";
+    let project = Project::new().script(&[actions(&[run(unsound)]), finish()]);
+    project.run().expect(0);
+    let refused = project.told("import_refused", "why");
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert!(
+        refused[0].as_str().unwrap().contains("fsck error"),
+        "{refused:?}"
+    );
+    assert_eq!(project.delivered(), ["a.txt", "b.txt"]);
+    project.audit();
+}
+
+#[test]
 fn actions_stay_in_the_work() {
     let outside = ["/etc/ralph-was-here", "../ralph-was-here"];
     let refused = [
