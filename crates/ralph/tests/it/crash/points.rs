@@ -50,6 +50,8 @@ fn while_a_commit_is_made() {
     let begun = find("action_started", "action", "commit", 2);
     let points = Undisturbed::get().between(begun, begun + 1, "prlimit64");
     assert!(points.len() >= 4, "{points:?}");
+    // Each process has a few; the first of each will do.
+    let points: Vec<Point> = points.into_iter().step_by(2).collect();
     for_each(&points, |point| {
         let stage = Stage::new();
         assert_eq!(point.kill(&stage.start()).code(), None, "{point:?}");
