@@ -6,8 +6,7 @@ use std::io::Write as _;
 
 use ralph_core::event::{DiffSize, Event, Metrics};
 use ralph_core::id::Digest;
-use ralph_core::path::{SandboxPath, WorkspacePath};
-use ralph_core::ports::{Ended, SandboxError, WriteMode};
+use ralph_core::ports::{Ended, WriteMode};
 use ralph_core::run::RunStatus;
 use ralph_core::verdict::CheckResult;
 use serde::Serialize;
@@ -19,6 +18,7 @@ use crate::error::RunError;
 use crate::redaction;
 use crate::run::Run;
 use crate::store::RunDir;
+use crate::workspace::in_repo;
 
 /// What is known of the present iteration and need not survive a crash: it is looked at again.
 #[derive(Debug, Default)]
@@ -150,14 +150,16 @@ impl Run {
         paths.extend(["activity.log", "errors.log"].map(|log| self.dir.file(log)));
         paths.push(open.clone());
         durable::sync_together(&paths)?;
+        let copies = in_repo(&format!(".ralph/iterations/{number}"))?;
+        // Whatever stands there already is not the runner's, or a part of what follows.
+        self.sandbox.delete(&copies).await?;
         let mut digests = BTreeMap::new();
         for name in RunDir::ARTIFACTS {
             let path = open.join(name);
             let bytes = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
-            let copy = WorkspacePath::parse(&format!(".ralph/iterations/{number}/{name}"))
-                .map_err(|error| SandboxError::Escapes(error.to_string()))?;
+            let copy = in_repo(&format!(".ralph/iterations/{number}/{name}"))?;
             self.sandbox
-                .write(&SandboxPath::in_repo(&copy), &bytes, WriteMode::Replace)
+                .write(&copy, &bytes, WriteMode::Replace)
                 .await?;
             digests.insert(name.to_owned(), Digest::of(&bytes));
         }

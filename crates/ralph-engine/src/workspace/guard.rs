@@ -102,7 +102,8 @@ fn host_name(name: &str) -> String {
     name.trim_start_matches('.').replace('/', "-")
 }
 
-pub(super) fn in_repo(name: &str) -> Result<SandboxPath, RunError> {
+/// Returns the place of a file of the repository in the sandbox.
+pub(crate) fn in_repo(name: &str) -> Result<SandboxPath, RunError> {
     let path =
         WorkspacePath::parse(name).map_err(|error| SandboxError::Escapes(error.to_string()))?;
     Ok(SandboxPath::in_repo(&path))

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ralph_core::ports::{EntryKind, Sandbox, SandboxError, WriteMode};
+use ralph_core::ports::{Entry, EntryKind, Sandbox, SandboxError, WriteMode};
 
 use super::directories;
 use super::files::{Files, MAX_AGENT_FILE, OWNED, Owner};
@@ -30,11 +30,23 @@ impl Finding {
     }
 }
 
-/// What a file looked like after the runner wrote it. A file that still looks so was not touched.
+/// What a file or a directory looked like after the runner wrote it. One that still looks so was not
+/// touched; a directory looks otherwise when an entry comes, goes or is put in the place of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
+    kind: EntryKind,
     size: u64,
     modified: jiff::Timestamp,
+}
+
+impl Stamp {
+    fn of(entry: &Entry) -> Self {
+        Self {
+            kind: entry.kind,
+            size: entry.size,
+            modified: entry.modified,
+        }
+    }
 }
 
 /// Keeps the sandbox's copies what the host says they are.
@@ -167,20 +179,10 @@ impl Workspace {
     }
 
     async fn stamp(&mut self, sandbox: &dyn Sandbox) -> Result<(), RunError> {
-        self.stamps = sandbox
-            .list(&in_repo(".ralph")?)
-            .await?
-            .into_iter()
-            .filter(|entry| entry.kind == EntryKind::File)
-            .map(|entry| {
-                (
-                    entry.name,
-                    Stamp {
-                        size: entry.size,
-                        modified: entry.modified,
-                    },
-                )
-            })
+        let entries = sandbox.list(&in_repo(directories::STATE)?).await?;
+        self.stamps = entries
+            .iter()
+            .map(|entry| (entry.name.clone(), Stamp::of(entry)))
             .collect();
         Ok(())
     }
@@ -225,21 +227,23 @@ impl Workspace {
             ));
             return Ok(findings);
         }
-        let cleared = directories::clear_iterations(sandbox, files.dir()).await?;
-        if !cleared.is_empty() {
-            self.compare_old_iterations(sandbox, files.dir()).await?;
+        let entries = sandbox.list(&in_repo(directories::STATE)?).await?;
+        let now = |name: &str| {
+            let entry = entries.iter().find(|entry| entry.name == name);
+            entry.map(Stamp::of)
+        };
+        // Looked through only after a change, because every iteration makes it longer.
+        if now("iterations") != self.stamps.get("iterations").copied() {
+            let cleared = directories::clear_iterations(sandbox, files.dir()).await?;
+            if !cleared.is_empty() {
+                self.compare_old_iterations(sandbox, files.dir()).await?;
+            }
+            findings.extend(cleared);
         }
-        findings.extend(cleared);
-        let entries = sandbox.list(&in_repo(".ralph")?).await?;
         for (name, owner) in OWNED {
-            let now = entries
-                .iter()
-                .find(|entry| entry.name == name && entry.kind == EntryKind::File);
-            let stamp = now.map(|entry| Stamp {
-                size: entry.size,
-                modified: entry.modified,
-            });
-            if stamp.is_none() || stamp != self.stamps.get(name).copied() {
+            let stamp = now(name);
+            let is_file = stamp.is_some_and(|stamp| stamp.kind == EntryKind::File);
+            if !is_file || stamp != self.stamps.get(name).copied() {
                 findings.extend(
                     self.compare(sandbox, files, name, owner, Doubt::None)
                         .await?,

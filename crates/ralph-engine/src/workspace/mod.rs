@@ -6,5 +6,7 @@ mod files;
 mod guard;
 mod inspect;
 
+pub(crate) use guard::in_repo;
+
 pub use files::{Files, OWNED, Owner};
 pub use inspect::{Finding, Workspace};
