@@ -2,6 +2,7 @@
 //! object checked, looked through there, and only then taken in.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ralph_core::id::CommitId;
@@ -107,7 +108,11 @@ impl Incoming {
             self.apart.0.join("pack"),
             self.repo.path().join("objects/pack"),
         );
-        let entries = fs::read_dir(&from).map_err(StoreError::when("list", &from))?;
+        let entries = match fs::read_dir(&from) {
+            // A crash came after they were moved: nothing of them had to be fetched again.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(StoreError::when("list", &from))?,
+        };
         let mut names: Vec<_> = entries
             .filter_map(Result::ok)
             .map(|entry| entry.file_name())

@@ -41,6 +41,16 @@ fn an_iteration_with_its_final_name_and_no_record_of_it() {
     ends_the_same(&stage, "iteration 2");
 }
 
+/// The moment between taking objects in and moving the branch.
+#[test]
+fn commits_whose_objects_are_there_already() {
+    let stage = Stage::new();
+    let point = Undisturbed::get().after_call("/incoming/pack/");
+    assert_eq!(point.kill(&stage.start()).code(), None, "{point:?}");
+    assert_eq!(stage.events().last().unwrap()["type"], "boxes_ticked");
+    ends_the_same(&stage, "objects");
+}
+
 fn append(path: &Path, text: &str) {
     let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
     file.write_all(text.as_bytes()).unwrap();

@@ -48,7 +48,7 @@ fn between_two_records() {
 #[test]
 fn while_a_commit_is_made() {
     let begun = find("action_started", "action", "commit", 2);
-    let points = Undisturbed::get().between(begun, begun + 1, "prlimit64");
+    let points = Undisturbed::get().between(begun, begun + 1, "pidfd_open");
     assert!(points.len() >= 4, "{points:?}");
     // Each process has a few; the first of each will do.
     let points: Vec<Point> = points.into_iter().step_by(2).collect();
@@ -69,7 +69,7 @@ fn again_and_again() {
     // The first few syncs of a resumed run are those of its opening and of what it settles.
     let cases = [
         (write, [("fdatasync", 1), ("fdatasync", 3)]),
-        (commit, [("fdatasync", 3), ("prlimit64", 4)]),
+        (commit, [("fdatasync", 3), ("pidfd_open", 9)]),
         (verify, [("fsync", 3), ("fdatasync", 8)]),
         (finish, [("fdatasync", 4), ("fdatasync", 2)]),
     ];
