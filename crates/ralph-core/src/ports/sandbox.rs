@@ -171,6 +171,8 @@ pub enum Ended {
     TimedOut,
     /// Its tree was killed because it printed too much.
     OutputLimit,
+    /// Its tree was killed because it filled the sandbox's disk.
+    DiskLimit,
     /// Something in its tree was killed for lack of memory, whatever the exit code says.
     OutOfMemory,
 }
@@ -186,6 +188,8 @@ pub struct ExecOutcome {
     pub stdout_bytes: u64,
     /// How many bytes it printed on standard error, kept or not.
     pub stderr_bytes: u64,
+    /// Something in its tree could not start another process, because there were too many.
+    pub process_limit: bool,
 }
 
 impl Ended {
@@ -195,7 +199,7 @@ impl Ended {
             Self::Exited(code) => code,
             Self::Signalled(signal) => 128 + signal,
             Self::TimedOut => 124,
-            Self::OutputLimit | Self::OutOfMemory => 137,
+            Self::OutputLimit | Self::DiskLimit | Self::OutOfMemory => 137,
         }
     }
 
@@ -212,6 +216,7 @@ impl fmt::Display for Ended {
             Self::Signalled(signal) => write!(f, "killed by signal {signal}"),
             Self::TimedOut => f.write_str("timed out (124)"),
             Self::OutputLimit => f.write_str("killed: printed too much"),
+            Self::DiskLimit => f.write_str("killed: the sandbox's disk is full"),
             Self::OutOfMemory => f.write_str("killed: out of memory"),
         }
     }

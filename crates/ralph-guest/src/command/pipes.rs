@@ -1,25 +1,63 @@
 //! The three pipes of a command. Every wait here can be dropped without losing a byte.
 
-use ralph_core::ports::{OutputSink, Stream};
+use std::future::Future;
+
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::ChildStdin;
 
+use super::ended::Stream;
+
 /// The most that is taken from a pipe at once: as much as a pipe holds.
-const CHUNK_BYTES: usize = 64 * 1024;
+pub const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Where a command's input comes from, piece by piece.
+pub trait Source: Send {
+    /// Waits for the next piece; none at the end. Dropping the wait loses nothing.
+    fn next(&mut self) -> impl Future<Output = Option<Vec<u8>>> + Send;
+}
+
+/// Where a command's output goes.
+pub trait Sink: Send {
+    /// Tells whether a chunk can be taken now.
+    fn has_room(&self) -> bool;
+    /// Waits until a chunk can be taken.
+    fn room(&mut self) -> impl Future<Output = ()> + Send;
+    /// Takes the next bytes of a stream; a chunk may end anywhere, also inside a character.
+    fn chunk(&mut self, stream: Stream, bytes: &[u8]);
+}
+
+/// An input that is known as a whole.
+#[derive(Debug, Default)]
+pub struct Whole(Option<Vec<u8>>);
+
+impl Whole {
+    /// Makes an input of these bytes.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self(Some(bytes))
+    }
+}
+
+impl Source for Whole {
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        self.0.take()
+    }
+}
 
 /// What a command reads.
 #[derive(Debug)]
-pub(super) struct Input {
+pub(super) struct Input<S> {
     pipe: Option<ChildStdin>,
+    source: S,
     bytes: Vec<u8>,
     written: usize,
 }
 
-impl Input {
-    pub(super) fn new(pipe: Option<ChildStdin>, bytes: Vec<u8>) -> Self {
+impl<S: Source> Input<S> {
+    pub(super) fn new(pipe: Option<ChildStdin>, source: S) -> Self {
         Self {
             pipe,
-            bytes,
+            source,
+            bytes: Vec::new(),
             written: 0,
         }
     }
@@ -32,12 +70,18 @@ impl Input {
     /// Writes what the pipe takes, and closes it after the last byte.
     pub(super) async fn feed(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
-        let written = pipe.write(&self.bytes[self.written..]).await;
-        // An error says that nobody reads any more, which is the command's own choice.
-        self.written += written.unwrap_or(self.bytes.len());
-        if self.written >= self.bytes.len() {
-            self.pipe = None;
-            self.bytes = Vec::new();
+        if self.written == self.bytes.len() {
+            let Some(bytes) = self.source.next().await else {
+                self.pipe = None;
+                return;
+            };
+            (self.bytes, self.written) = (bytes, 0);
+            return;
+        }
+        match pipe.write(&self.bytes[self.written..]).await {
+            Ok(written) => self.written += written,
+            // Nobody reads any more, which is the command's own choice.
+            Err(_) => self.pipe = None,
         }
     }
 }
@@ -76,15 +120,15 @@ impl<R: AsyncRead + Unpin> Output<R> {
 }
 
 /// Counts output and hands on what is within the limit.
-pub(super) struct Meter<'a> {
-    sink: &'a mut dyn OutputSink,
+pub(super) struct Meter<'a, K> {
+    pub(super) sink: &'a mut K,
     limit: u64,
     pub(super) stdout: u64,
     pub(super) stderr: u64,
 }
 
-impl<'a> Meter<'a> {
-    pub(super) fn new(sink: &'a mut dyn OutputSink, limit: u64) -> Self {
+impl<'a, K: Sink> Meter<'a, K> {
+    pub(super) fn new(sink: &'a mut K, limit: u64) -> Self {
         Self {
             sink,
             limit,

@@ -7,7 +7,7 @@ use rustix::fs::{Access, access};
 
 /// Returns the file that a bare name stands for. A name with a slash is a path already, and a
 /// relative directory means another one to every command: both are left to the system.
-pub(super) fn find(search_path: &OsStr, program: &str) -> Option<PathBuf> {
+pub fn find(search_path: &OsStr, program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return None;
     }

@@ -11,7 +11,7 @@ use super::mark::{Mark, Name};
     dead_code,
     reason = "the names say whose processes are meant; here only a group is used"
 )]
-pub(super) enum Owner {
+pub enum Owner {
     /// One command of this process, by its mark and its first process.
     Command(Mark, Pid),
     /// A sandbox; what an earlier ralph has started in it cannot be found here.
@@ -23,7 +23,7 @@ pub(super) enum Owner {
     clippy::unnecessary_wraps,
     reason = "it can fail where it does something"
 )]
-pub(super) fn adopt_orphans() -> Result<(), Errno> {
+pub fn adopt_orphans() -> Result<(), Errno> {
     Ok(())
 }
 

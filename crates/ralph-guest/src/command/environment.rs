@@ -7,9 +7,9 @@ use std::path::Path;
 use super::mark::{Mark, Name};
 
 /// The directory that is `$HOME`.
-pub(super) const HOME: &str = "home";
+pub const HOME: &str = "home";
 /// The directory that is `$TMPDIR`.
-pub(super) const TMP: &str = "tmp";
+pub const TMP: &str = "tmp";
 
 const SANDBOX: &str = "RALPH_SANDBOX";
 const COMMAND: &str = "RALPH_COMMAND";
@@ -17,7 +17,7 @@ const COMMAND: &str = "RALPH_COMMAND";
 /// Returns the `NAME=value` that every process of a sandbox starts with.
 #[cfg(target_os = "linux")]
 pub(super) fn sandbox_variable(name: Name) -> String {
-    format!("{SANDBOX}={}", name.id())
+    format!("{SANDBOX}={name}")
 }
 
 /// Returns the `NAME=value` that every process of a command starts with.
@@ -27,7 +27,7 @@ pub(super) fn command_variable(mark: Mark) -> String {
 }
 
 /// Returns the whole environment of a command; later maps win over earlier ones.
-pub(super) fn of_command(
+pub fn of_command(
     search_path: &OsStr,
     directory: &Path,
     (name, mark): (Name, Mark),
@@ -54,7 +54,7 @@ pub(super) fn of_command(
         set(variable, value.as_ref());
     }
     // Last, because leftovers are found by them.
-    set(SANDBOX, name.id().0.as_ref());
+    set(SANDBOX, name.to_string().as_ref());
     set(COMMAND, mark.limit().to_string().as_ref());
     variables
 }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_command_sees_exactly_this() {
-        let name = Name::parse("local-000000000001").unwrap();
+        let name = Name::parse("000000000001").unwrap();
         let mark = Mark::next(name);
         let map = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
             pairs
@@ -101,7 +101,7 @@ mod tests {
                 "LOGNAME=agent",
                 "PATH=/bin",
                 command.as_str(),
-                "RALPH_SANDBOX=local-000000000001",
+                "RALPH_SANDBOX=000000000001",
                 "TERM=dumb",
                 "TMPDIR=/s/local-000000000001/tmp",
                 "USER=agent",

@@ -20,7 +20,7 @@ use super::procfs::{self, Process};
 
 /// Whose processes are looked for.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Owner {
+pub enum Owner {
     /// One command of this process, by its mark and its first process.
     Command(Mark, Pid),
     /// A sandbox, with whatever any ralph has started in it.
@@ -28,7 +28,7 @@ pub(super) enum Owner {
 }
 
 /// Makes this process the parent of orphans among its descendants.
-pub(super) fn adopt_orphans() -> Result<(), Errno> {
+pub fn adopt_orphans() -> Result<(), Errno> {
     set_child_subreaper(Some(getpid()))
 }
 
@@ -52,6 +52,11 @@ pub(super) fn is_childless() -> bool {
 /// Signals everything that belongs to the owner and reaps what has ended. Returns how many
 /// processes there still were.
 pub(super) fn pass(owner: Owner, signal: Signal) -> usize {
+    if signal == Signal::KILL && is_alone(owner) {
+        // As the first process of a container: one call ends every other process at the same
+        // moment, however fast they fork.
+        kill_process_group(Pid::INIT, signal).ok();
+    }
     let processes = procfs::processes();
     let belonging = belonging(owner, &processes);
     let (ended, running): (Vec<&Process>, Vec<&Process>) =
@@ -70,6 +75,14 @@ pub(super) fn reap_ended(owner: Owner) {
     let mut belonging = belonging(owner, &processes);
     belonging.retain(|process| process.ended);
     reap(&belonging);
+}
+
+/// Tells whether all other processes that this one can see are the owner's.
+fn is_alone(owner: Owner) -> bool {
+    match owner {
+        Owner::Command(..) => getpid() == Pid::INIT && live::count() <= 1,
+        Owner::Sandbox(_) => false,
+    }
 }
 
 fn send(targets: &[&Process], signal: Signal) {
@@ -154,7 +167,8 @@ fn is_evident(owner: Owner, process: &Process) -> bool {
     let mark = procfs::mark(process.pid);
     match owner {
         Owner::Command(own, first) => {
-            process.group == Some(first)
+            is_alone(owner)
+                || process.group == Some(first)
                 || mark == Some(own)
                 || procfs::has_variable(process.pid, &environment::command_variable(own))
                 || is_abandoned(process, mark)

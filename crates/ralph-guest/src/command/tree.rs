@@ -21,7 +21,7 @@ const EMPTY_PASSES: usize = 2;
 
 /// A running command. Dropping it kills all of it.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub struct Tree {
     child: Child,
     mark: Mark,
     first: Pid,
@@ -30,7 +30,7 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Starts a command, which is or makes itself the first of its own process group.
-    pub(super) fn spawn(mut command: Command, mark: Mark) -> io::Result<Self> {
+    pub fn spawn(mut command: Command, mark: Mark) -> io::Result<Self> {
         let child = command.spawn()?;
         let first = child
             .id()
@@ -44,6 +44,11 @@ impl Tree {
             first,
             ended: false,
         })
+    }
+
+    /// Returns its first process, which leads its process group.
+    pub fn first(&self) -> Pid {
+        self.first
     }
 
     pub(super) fn take_stdin(&mut self) -> Option<ChildStdin> {
@@ -108,7 +113,7 @@ impl Drop for Tree {
 }
 
 /// Kills every process of an owner and returns when none is left.
-pub(super) async fn kill(owner: Owner) {
+pub async fn kill(owner: Owner) {
     let mut sweep = Sweep::new();
     while sweep.goes_on(owner) {
         tokio::time::sleep(PASS_PAUSE).await;

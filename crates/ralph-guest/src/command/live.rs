@@ -1,4 +1,4 @@
-//! The commands that run right now, in all local sandboxes of this process.
+//! The commands that run right now, of this process.
 //!
 //! Adopting orphans is an attribute of the whole process, so what may be done to an adopted one
 //! has to be known to the whole process too.
@@ -36,4 +36,10 @@ pub(super) fn has(mark: Mark) -> bool {
 #[cfg(target_os = "linux")]
 pub(super) fn is_first(pid: Pid) -> bool {
     commands().values().any(|first| *first == pid)
+}
+
+/// Returns how many commands run.
+#[cfg(target_os = "linux")]
+pub(super) fn count() -> usize {
+    commands().len()
 }

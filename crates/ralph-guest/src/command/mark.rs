@@ -1,29 +1,26 @@
 //! The names of local sandboxes and the marks of their commands.
 
+use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ralph_core::ports::SandboxId;
-
-const PREFIX: &str = "local-";
 const NAME_BITS: u32 = 48;
 const COUNT_BITS: u32 = 14;
 
-/// The name of a local sandbox: a number of 48 bits, written as `local-` and twelve digits.
+/// The name of a sandbox: a number of 48 bits, written as twelve digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Name(u64);
+pub struct Name(u64);
 
 impl Name {
     /// Makes a name that no other sandbox is likely to have.
-    pub(super) fn random() -> Self {
+    pub fn random() -> Self {
         // The standard library seeds each state from the system's randomness.
         let chance = RandomState::new().build_hasher().finish();
         Self(chance & ((1 << NAME_BITS) - 1))
     }
 
-    /// Takes an id of this provider; any other text has no local sandbox.
-    pub(super) fn parse(id: &str) -> Option<Self> {
-        let digits = id.strip_prefix(PREFIX)?;
+    /// Takes twelve digits; any other text is no name.
+    pub fn parse(digits: &str) -> Option<Self> {
         let shaped = digits.len() == 12
             && digits
                 .bytes()
@@ -31,10 +28,11 @@ impl Name {
         let number = u64::from_str_radix(digits, 16).ok()?;
         shaped.then_some(Self(number))
     }
+}
 
-    /// Returns the name as the port's id, which is also the directory's name.
-    pub(super) fn id(self) -> SandboxId {
-        SandboxId(format!("{PREFIX}{:012x}", self.0))
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:012x}", self.0)
     }
 }
 
@@ -45,18 +43,18 @@ impl Name {
 /// emptied environment, and shows in `/proc/<pid>/limits`. The upper bits name the sandbox, so
 /// that what a dead ralph left behind is found too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Mark(u64);
+pub struct Mark(u64);
 
 impl Mark {
     /// Returns a mark for the next command in a sandbox.
-    pub(super) fn next(name: Name) -> Self {
+    pub fn next(name: Name) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed) & ((1 << COUNT_BITS) - 1);
         Self(name.0 << COUNT_BITS | count)
     }
 
     /// Returns the mark as the value of the limit.
-    pub(super) fn limit(self) -> u64 {
+    pub fn limit(self) -> u64 {
         self.0
     }
 
@@ -80,22 +78,21 @@ mod tests {
     #[test]
     fn a_name_survives_its_text() {
         let name = Name::random();
-        assert_eq!(Name::parse(&name.id().0), Some(name));
-        assert_eq!(Name(1).id().0, "local-000000000001");
+        assert_eq!(Name::parse(&name.to_string()), Some(name));
+        assert_eq!(Name(1).to_string(), "000000000001");
     }
 
     #[test]
     fn other_texts_are_no_names() {
         for text in [
             "",
-            "local-",
-            "local-+00000000001",
-            "local-00000000001",
-            "local-0000000000001",
-            "local-00000000000G",
-            "local-0000000000AB",
-            "local-../../../etc",
-            "docker-000000000001",
+            "+00000000001",
+            "00000000001",
+            "0000000000001",
+            "00000000000G",
+            "0000000000AB",
+            "../../../etc",
+            "local-000000000001",
         ] {
             assert_eq!(Name::parse(text), None, "{text:?} was accepted");
         }

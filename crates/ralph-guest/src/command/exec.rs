@@ -1,16 +1,17 @@
 //! Runs one command: feeds it, takes its output, and ends it when its time is up.
 
+use std::future::{Future, pending};
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use ralph_core::ports::{Ended, ExecOutcome, OutputSink, Stream};
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at, sleep};
 
-use super::pipes::{Input, Meter, Output};
+use super::ended::{Ended, Outcome, Stream};
+use super::pipes::{Input, Meter, Output, Sink, Source};
 use super::tree::Tree;
 
 /// How long a command may take to end after it was asked to.
@@ -24,20 +25,30 @@ const REAP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What a command gets and may use up.
 #[derive(Debug)]
-pub(super) struct Bounds {
+pub struct Bounds<S, W> {
     /// When it began to be started.
-    pub(super) started: Instant,
-    pub(super) input: Vec<u8>,
-    pub(super) timeout: Duration,
-    pub(super) output_limit: u64,
+    pub started: Instant,
+    /// What it reads.
+    pub input: S,
+    /// When the whole tree is killed.
+    pub timeout: Duration,
+    /// How many bytes it may print before the whole tree is killed.
+    pub output_limit: u64,
+    /// Something else that may end it; see [`never`].
+    pub warden: W,
+}
+
+/// A warden that never ends a command.
+pub async fn never() -> Ended {
+    pending().await
 }
 
 /// Sees a started command to its end.
-pub(super) async fn attend(
+pub async fn attend<S: Source, K: Sink, W: Future<Output = Ended> + Send>(
     mut tree: Tree,
-    bounds: Bounds,
-    sink: &mut dyn OutputSink,
-) -> io::Result<ExecOutcome> {
+    bounds: Bounds<S, W>,
+    sink: &mut K,
+) -> io::Result<Outcome> {
     let mut attendance = Attendance {
         input: Input::new(tree.take_stdin(), bounds.input),
         stdout: Output::new(tree.take_stdout()),
@@ -53,15 +64,22 @@ pub(super) async fn attend(
     attendance
         .reaping
         .set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut warden = pin!(bounds.warden);
     while attendance.is_going_on() {
-        attendance.step().await?;
+        let watched = attendance.cut.is_none();
+        tokio::select! {
+            biased;
+            stepped = attendance.step() => stepped?,
+            cut = &mut warden, if watched => attendance.cut_off(cut).await,
+        }
     }
     attendance.tree.end().await;
-    Ok(ExecOutcome {
+    Ok(Outcome {
         ended: ended(attendance.cut, attendance.status),
         duration: bounds.started.elapsed(),
         stdout_bytes: attendance.meter.stdout,
         stderr_bytes: attendance.meter.stderr,
+        process_limit: false,
     })
 }
 
@@ -80,12 +98,12 @@ enum Phase {
     Abandoned,
 }
 
-struct Attendance<'a> {
+struct Attendance<'a, S, K> {
     tree: Tree,
-    input: Input,
+    input: Input<S>,
     stdout: Output<ChildStdout>,
     stderr: Output<ChildStderr>,
-    meter: Meter<'a>,
+    meter: Meter<'a, K>,
     phase: Phase,
     deadline: Pin<Box<Sleep>>,
     reaping: Interval,
@@ -94,7 +112,7 @@ struct Attendance<'a> {
     cut: Option<Ended>,
 }
 
-impl Attendance<'_> {
+impl<S: Source, K: Sink> Attendance<'_, S, K> {
     fn is_going_on(&self) -> bool {
         let open = self.status.is_none() || self.stdout.is_open() || self.stderr.is_open();
         open && self.phase != Phase::Abandoned
@@ -102,13 +120,16 @@ impl Attendance<'_> {
 
     /// Waits for whatever happens next.
     async fn step(&mut self) -> io::Result<()> {
+        let room = self.meter.sink.has_room();
+        let open = self.stdout.is_open() || self.stderr.is_open();
         tokio::select! {
-            bytes = self.stdout.next(), if self.stdout.is_open() => {
+            bytes = self.stdout.next(), if room && self.stdout.is_open() => {
                 self.meter.take(Stream::Stdout, bytes);
             }
-            bytes = self.stderr.next(), if self.stderr.is_open() => {
+            bytes = self.stderr.next(), if room && self.stderr.is_open() => {
                 self.meter.take(Stream::Stderr, bytes);
             }
+            () = self.meter.sink.room(), if open && !room => {}
             () = self.input.feed(), if self.input.is_open() => {}
             status = self.tree.wait(), if self.status.is_none() => {
                 self.status = Some(status?);
@@ -120,10 +141,14 @@ impl Attendance<'_> {
             _ = self.reaping.tick() => self.tree.reap(),
         }
         if self.meter.is_over() && self.cut != Some(Ended::OutputLimit) {
-            self.cut = Some(Ended::OutputLimit);
-            self.kill().await;
+            self.cut_off(Ended::OutputLimit).await;
         }
         Ok(())
+    }
+
+    async fn cut_off(&mut self, cut: Ended) {
+        self.cut = Some(cut);
+        self.kill().await;
     }
 
     async fn deadline_passed(&mut self) {

@@ -11,7 +11,7 @@ const MAX_ROUNDS: usize = 10;
 
 /// Removes an entry of a directory: a file, a link itself, or a directory with all that is in it.
 /// A missing one is fine.
-pub(super) fn erase(parent: &Dir, name: &OsStr) -> io::Result<()> {
+pub fn erase(parent: &Dir, name: &OsStr) -> io::Result<()> {
     let result = match parent.symlink_metadata(name) {
         Ok(metadata) if metadata.is_dir() => erase_directory(parent, name),
         Ok(_) => parent.remove_file(name),
