@@ -1,0 +1,143 @@
+//! Where an engine listens, as `DOCKER_HOST` writes it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::error::EngineError;
+
+/// The socket of an engine unless a host is given.
+const DEFAULT_SOCKET: &str = "/var/run/docker.sock";
+
+/// The port of an engine that listens without TLS.
+const DEFAULT_PORT: u16 = 2375;
+
+/// Where an engine listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A socket on this machine.
+    Socket(PathBuf),
+    /// A machine and a port, without TLS.
+    Tcp(String),
+}
+
+impl Address {
+    /// Reads a value of `DOCKER_HOST`; none or an empty one means the default socket.
+    pub fn parse(host: Option<&str>) -> Result<Self, EngineError> {
+        let Some(host) = host.map(str::trim).filter(|host| !host.is_empty()) else {
+            return Ok(Self::Socket(PathBuf::from(DEFAULT_SOCKET)));
+        };
+        let refused = |rule| EngineError::Host {
+            host: host.to_owned(),
+            rule,
+        };
+        let Some((scheme, rest)) = host.split_once("://") else {
+            return Err(refused(
+                "it must begin with `unix://`, `tcp://` or `http://`",
+            ));
+        };
+        match scheme {
+            "unix" if Path::new(rest).is_absolute() => Ok(Self::Socket(PathBuf::from(rest))),
+            "unix" => Err(refused("the socket after `unix://` must be absolute")),
+            "tcp" | "http" => machine(rest.trim_end_matches('/'))
+                .map(Self::Tcp)
+                .ok_or_else(|| refused("what follows must be a host name and a port")),
+            "ssh" => Err(refused(
+                "ssh is not spoken here: forward the engine's socket with `ssh -nNTL` and name the forwarded one",
+            )),
+            "https" => Err(refused(
+                "TLS is not spoken here: forward the engine's socket with `ssh -nNTL` and name the forwarded one",
+            )),
+            _ => Err(refused(
+                "it must begin with `unix://`, `tcp://` or `http://`",
+            )),
+        }
+    }
+
+    /// Returns the socket, where there is one.
+    pub fn socket(&self) -> Option<&Path> {
+        match self {
+            Self::Socket(path) => Some(path),
+            Self::Tcp(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(path) => write!(f, "unix://{}", path.display()),
+            Self::Tcp(machine) => write!(f, "tcp://{machine}"),
+        }
+    }
+}
+
+/// Returns `host:port`, with the port filled in; none if it is anything else.
+fn machine(text: &str) -> Option<String> {
+    let (name, port) = match text.rsplit_once(':') {
+        // The colons of a bare IPv6 address are inside its brackets.
+        Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()?),
+        Some(_) | None => (text, DEFAULT_PORT),
+    };
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let inner = match name.strip_prefix('[') {
+        Some(rest) => rest.strip_suffix(']').filter(|address| {
+            address
+                .chars()
+                .all(|c| c.is_ascii_hexdigit() || matches!(c, ':' | '.'))
+        })?,
+        None => Some(name).filter(|name| name.chars().all(allowed))?,
+    };
+    (!inner.is_empty()).then(|| format!("{name}:{port}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(host: Option<&str>) -> String {
+        match Address::parse(host) {
+            Ok(address) => address.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn every_form_of_a_host() {
+        let form = "it must begin with `unix://`, `tcp://` or `http://`";
+        let name = "what follows must be a host name and a port";
+        let cases = [
+            (None, "unix:///var/run/docker.sock".to_owned()),
+            (Some(""), "unix:///var/run/docker.sock".to_owned()),
+            (Some("  "), "unix:///var/run/docker.sock".to_owned()),
+            (Some("unix:///run/user/1000/docker.sock"), "unix:///run/user/1000/docker.sock".to_owned()),
+            (Some("tcp://build:2375"), "tcp://build:2375".to_owned()),
+            (Some("tcp://build"), "tcp://build:2375".to_owned()),
+            (Some("http://10.0.0.7:4243/"), "tcp://10.0.0.7:4243".to_owned()),
+            (Some("tcp://[::1]:2375"), "tcp://[::1]:2375".to_owned()),
+            (Some("tcp://[::1]"), "tcp://[::1]:2375".to_owned()),
+            (
+                Some("unix://docker.sock"),
+                "cannot use engine `unix://docker.sock`: the socket after `unix://` must be absolute".to_owned(),
+            ),
+            (Some("/var/run/docker.sock"), format!("cannot use engine `/var/run/docker.sock`: {form}")),
+            (Some("npipe:////./pipe/docker_engine"), format!("cannot use engine `npipe:////./pipe/docker_engine`: {form}")),
+            (Some("tcp://"), format!("cannot use engine `tcp://`: {name}")),
+            (Some("tcp://:2375"), format!("cannot use engine `tcp://:2375`: {name}")),
+            (Some("tcp://build:port"), format!("cannot use engine `tcp://build:port`: {name}")),
+            (Some("tcp://build:70000"), format!("cannot use engine `tcp://build:70000`: {name}")),
+            (Some("tcp://build/path"), format!("cannot use engine `tcp://build/path`: {name}")),
+            (Some("tcp://me@build:1"), format!("cannot use engine `tcp://me@build:1`: {name}")),
+        ];
+        for (host, expected) in cases {
+            assert_eq!(shown(host), expected, "{host:?}");
+        }
+    }
+
+    #[test]
+    fn encrypted_hosts_are_told_the_way_round() {
+        for scheme in ["ssh", "https"] {
+            let told = shown(Some(&format!("{scheme}://build")));
+            assert!(told.contains("forward the engine's socket"), "{told}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The connection against an engine that answers from a list.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixListener;
+use tokio::task::JoinHandle;
+
+use super::*;
+
+/// An engine on a socket of its own: each request for a path with this end gets this answer.
+struct Fake {
+    directory: TempDir,
+    server: JoinHandle<()>,
+}
+
+impl Fake {
+    fn answering(answers: &'static [(&'static str, u16, &'static str)]) -> Self {
+        let directory = TempDir::new().unwrap();
+        let listener = UnixListener::bind(directory.path().join("docker.sock")).unwrap();
+        let server = tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut request = vec![0; 4096];
+                let length = stream.read(&mut request).await.unwrap_or(0);
+                let request = String::from_utf8_lossy(&request[..length]).into_owned();
+                let path = request.split(' ').nth(1).unwrap_or_default();
+                let Some((_, status, body)) = answers.iter().find(|(end, ..)| path.ends_with(end))
+                else {
+                    // An engine that says nothing keeps the connection open.
+                    tokio::time::sleep(Duration::from_secs(30)).await;
+                    continue;
+                };
+                let answer = format!(
+                    "HTTP/1.1 {status} x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+                    body.len()
+                );
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        Self { directory, server }
+    }
+
+    fn host(&self) -> String {
+        format!(
+            "unix://{}",
+            self.directory.path().join("docker.sock").display()
+        )
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+fn problem(error: &EngineError, directory: &Path) -> (String, String) {
+    let problem = error.problem();
+    let place = directory.display().to_string();
+    (problem.what.replace(&place, "[DIR]"), problem.fix)
+}
+
+const VERSION: (&str, u16, &str) = ("/version", 200, r#"{"ApiVersion":"1.41"}"#);
+
+#[tokio::test]
+async fn an_engine_tells_about_itself() {
+    let fake = Fake::answering(&[
+        VERSION,
+        ("/info", 200, r#"{"OSType":"linux","NCPU":3,"MemTotal":5}"#),
+    ]);
+    let engine = Engine::connect(Some(&fake.host())).await.unwrap();
+    let facts = engine.facts().await.unwrap();
+    assert_eq!(
+        (facts.api_version.as_str(), facts.cpus, facts.memory),
+        ("1.41", 3, 5)
+    );
+    assert!(facts.is_local_socket);
+}
+
+#[tokio::test]
+async fn an_engine_that_is_too_old_is_refused() {
+    let fake = Fake::answering(&[("/version", 200, r#"{"ApiVersion":"1.40"}"#)]);
+    let error = Engine::connect(Some(&fake.host())).await.unwrap_err();
+    assert_eq!(
+        problem(&error, fake.directory.path()),
+        (
+            "the Docker Engine speaks API 1.40, at least 1.41 is needed".to_owned(),
+            "install Docker Engine 20.10 or newer".to_owned()
+        )
+    );
+}
+
+#[tokio::test]
+async fn an_engine_of_another_system_is_refused() {
+    let fake = Fake::answering(&[VERSION, ("/info", 200, r#"{"OSType":"windows"}"#)]);
+    let engine = Engine::connect(Some(&fake.host())).await.unwrap();
+    let error = engine.facts().await.unwrap_err();
+    assert_eq!(
+        problem(&error, fake.directory.path()),
+        (
+            "the Docker Engine runs `windows` containers, `linux` is needed".to_owned(),
+            "switch Docker to Linux containers".to_owned()
+        )
+    );
+}
+
+#[tokio::test]
+async fn a_socket_that_is_not_there() {
+    let directory = TempDir::new().unwrap();
+    let host = format!("unix://{}/none.sock", directory.path().display());
+    let error = Engine::connect(Some(&host)).await.unwrap_err();
+    assert_eq!(
+        problem(&error, directory.path()),
+        (
+            "no Docker Engine runs here: there is no socket `[DIR]/none.sock`".to_owned(),
+            "start Docker, or set `DOCKER_HOST` to the endpoint that `docker context inspect` shows"
+                .to_owned()
+        )
+    );
+}
+
+#[tokio::test]
+async fn a_socket_that_nobody_listens_on() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("left.sock");
+    drop(UnixListener::bind(&path).unwrap());
+    let error = Engine::connect(Some(&format!("unix://{}", path.display())))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        problem(&error, directory.path()),
+        (
+            "no Docker Engine answers at `unix://[DIR]/left.sock`: Connection refused (os error 111)"
+                .to_owned(),
+            "start Docker, or correct `DOCKER_HOST`".to_owned()
+        )
+    );
+}
+
+#[tokio::test]
+async fn an_engine_that_says_nothing_is_not_waited_for() {
+    let fake = Fake::answering(&[]);
+    let error = Engine::connect_within(Some(&fake.host()), Duration::from_millis(50))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, EngineError::Silent { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_missing_image_is_named() {
+    let fake = Fake::answering(&[
+        VERSION,
+        (
+            "/images/none:1/json",
+            404,
+            r#"{"message":"No such image: none:1"}"#,
+        ),
+    ]);
+    let engine = Engine::connect(Some(&fake.host())).await.unwrap();
+    let error = engine
+        .call(
+            "look at image `none:1`",
+            engine.api().inspect_image("none:1"),
+        )
+        .await
+        .unwrap_err();
+    assert_eq!(
+        problem(&error, fake.directory.path()),
+        (
+            "there is no image `none:1`".to_owned(),
+            "build it with `ralph image build`, or get it with `ralph image pull`".to_owned()
+        )
+    );
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_with_its_place() {
+    let fake = Fake::answering(&[
+        VERSION,
+        (
+            "/images/x/json",
+            500,
+            r#"{"message":"write /y: no space left on device"}"#,
+        ),
+        (
+            "/info",
+            200,
+            r#"{"OSType":"linux","DockerRootDir":"/data/docker"}"#,
+        ),
+    ]);
+    let engine = Engine::connect(Some(&fake.host())).await.unwrap();
+    let error = engine
+        .call("build image `x`", engine.api().inspect_image("x"))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        problem(&error, fake.directory.path()),
+        (
+            "cannot build image `x`: no space left in `/data/docker`, where the Docker Engine keeps its data"
+                .to_owned(),
+            "make room with `docker system prune`, which removes what no container uses".to_owned()
+        )
+    );
+}
+
+#[tokio::test]
+async fn other_failures_are_told_in_the_engines_words() {
+    let fake = Fake::answering(&[
+        VERSION,
+        ("/images/x/json", 500, r#"{"message":"layer is damaged"}"#),
+    ]);
+    let engine = Engine::connect(Some(&fake.host())).await.unwrap();
+    let error = engine
+        .call("look at image `x`", engine.api().inspect_image("x"))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot look at image `x`: layer is damaged"
+    );
+}
+
+#[test]
+fn a_forbidden_socket_names_the_group_to_join() {
+    let error = EngineError::Forbidden {
+        path: "/var/run/docker.sock".into(),
+        group: Some("docker".to_owned()),
+    };
+    assert_eq!(
+        problem(&error, Path::new("/none")),
+        (
+            "you may not use the Docker Engine's socket `/var/run/docker.sock`: permission denied"
+                .to_owned(),
+            "join the group `docker` with `sudo usermod -aG docker \"$USER\"` and log in again"
+                .to_owned()
+        )
+    );
+}

@@ -1,0 +1,38 @@
+//! Who may use a socket, for telling a person who may not.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// Returns the name of the group that owns a socket, or its number where it has no name here.
+pub(super) fn group(path: &Path) -> Option<String> {
+    let gid = std::fs::metadata(path).ok()?.gid();
+    let groups = std::fs::read_to_string("/etc/group").unwrap_or_default();
+    Some(name_of(gid, &groups).map_or_else(|| gid.to_string(), str::to_owned))
+}
+
+/// Finds a group's name in the text of `/etc/group`.
+fn name_of(gid: u32, groups: &str) -> Option<&str> {
+    groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        let number: u32 = fields.nth(1)?.parse().ok()?;
+        (number == gid && !name.is_empty()).then_some(name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_found_by_its_number() {
+        let groups = "root:x:0:\n# note\nbroken\ndocker:x:998:ann,bob\nother:x:9980:\n";
+        assert_eq!(name_of(998, groups), Some("docker"));
+        assert_eq!(name_of(7, groups), None);
+    }
+
+    #[test]
+    fn a_missing_socket_has_no_group() {
+        assert_eq!(group(Path::new("/nowhere/docker.sock")), None);
+    }
+}
