@@ -146,6 +146,9 @@ mod tests {
         if left_out_without_docker() {
             return;
         }
+        // Engines without a network are known to take away the bridge of the others.
+        let bridge = Path::new("/sys/class/net/docker0");
+        let had_bridge = bridge.exists();
         let mut engine = PrivateEngine::start().unwrap();
         let directory = engine.socket().parent().unwrap().to_owned();
         let run = [
@@ -176,5 +179,6 @@ mod tests {
             Vec::<String>::new()
         );
         assert!(!directory.exists());
+        assert_eq!(bridge.exists(), had_bridge);
     }
 }
