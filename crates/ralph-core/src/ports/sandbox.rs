@@ -290,6 +290,15 @@ pub enum SandboxError {
         /// Why it did not.
         source: std::io::Error,
     },
+    /// The sandbox stopped in the middle and goes on again, but what it did until then is unknown.
+    #[error("interrupted: {why}")]
+    Interrupted {
+        /// What happened to the sandbox.
+        why: String,
+    },
+    /// What the provider stands on does not work.
+    #[error("{}", .0.what)]
+    Provider(Problem),
     /// The machine refused.
     #[error("cannot {doing}: {source}")]
     Io {

@@ -135,12 +135,22 @@ impl Messages {
 impl Data {
     /// Waits for the next bytes; none when no more come. Dropping the wait loses nothing.
     pub async fn next(&mut self) -> Option<(Flow, Vec<u8>)> {
-        let (flow, bytes) = self.queue.recv().await?;
+        let piece = self.queue.recv().await?;
+        Some(self.take(piece))
+    }
+
+    /// Returns the next bytes if they are here already.
+    pub fn ready(&mut self) -> Option<(Flow, Vec<u8>)> {
+        let piece = self.queue.try_recv().ok()?;
+        Some(self.take(piece))
+    }
+
+    fn take(&mut self, (flow, bytes): (Flow, Vec<u8>)) -> (Flow, Vec<u8>) {
         self.taken += bytes.len();
         if self.taken >= GIVE_BACK {
             self.hold.link.give_back(self.hold.id, self.taken);
             self.taken = 0;
         }
-        Some((flow, bytes))
+        (flow, bytes)
     }
 }

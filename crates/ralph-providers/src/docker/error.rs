@@ -121,6 +121,37 @@ impl EngineError {
         }
     }
 
+    /// Tells whether the engine says that there is no such thing.
+    pub fn is_missing(&self) -> bool {
+        self.status() == Some(404)
+    }
+
+    /// Tells whether the engine says that the thing is in another state than the call needs.
+    pub fn is_conflict(&self) -> bool {
+        self.status() == Some(409)
+    }
+
+    /// Returns the engine's number for what went wrong, where it gave one.
+    fn status(&self) -> Option<u16> {
+        match self {
+            Self::Call { source, .. } => match &**source {
+                Error::DockerResponseServerError { status_code, .. } => Some(*status_code),
+                #[expect(clippy::wildcard_enum_match_arm, reason = "the client library's errors")]
+                _ => None,
+            },
+            Self::Host { .. }
+            | Self::SocketMissing { .. }
+            | Self::NotRunning { .. }
+            | Self::Forbidden { .. }
+            | Self::ApiTooOld { .. }
+            | Self::NotLinux { .. }
+            | Self::ImageMissing { .. }
+            | Self::Architecture { .. }
+            | Self::NoSpace { .. }
+            | Self::Silent { .. } => None,
+        }
+    }
+
     /// Tells whether the engine's disk is full, by the engine's words.
     pub(super) fn tells_of_a_full_disk(&self) -> bool {
         match self {

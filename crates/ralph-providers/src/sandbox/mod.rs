@@ -2,8 +2,11 @@
 //!
 //! - [`LocalProvider`] runs commands as processes of the user in a directory of its own. It keeps
 //!   nothing from the machine; it needs nothing either.
+//! - [`DockerProvider`] runs them in a container without a network.
 
 mod convert;
+mod docker;
 mod local;
 
+pub use docker::{DockerProvider, DockerSettings, Found, Limits, Reach};
 pub use local::LocalProvider;

@@ -1,0 +1,162 @@
+//! The connection to the guest in a container.
+
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bollard::container::{AttachContainerResults, LogOutput};
+use futures_util::StreamExt as _;
+use ralph_guest::wire::{Hello, Incoming, Link, PROTOCOL, Reply, Request, Side};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, simplex};
+use tokio::net::UnixStream;
+use tokio::task::JoinSet;
+
+/// How often something is said, so that the guest knows that somebody is there.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How much of the container's output waits to be read.
+const ATTACHED_BUFFER: usize = 256 * 1024;
+/// How much of what the guest complains about is kept.
+const COMPLAINTS: usize = 4096;
+
+/// A conversation with a guest. Dropping it ends it, and everything that runs in the sandbox.
+#[derive(Debug)]
+pub(super) struct Line {
+    link: Link,
+    complaints: Arc<Mutex<Vec<u8>>>,
+    /// Carries frames and keeps the line alive; ended with it.
+    _tasks: JoinSet<()>,
+    /// Streams that the guest opens; kept, because nobody asks for them yet.
+    _incoming: Incoming,
+}
+
+impl Line {
+    /// Connects to the socket in a directory. `process` is the container's first process, which has
+    /// to be the one that answers: whoever can write to the directory could put another one there.
+    pub(super) async fn by_socket(
+        directory: &Path,
+        file: &str,
+        process: Option<i64>,
+    ) -> io::Result<Self> {
+        // By the open directory, because a path to a socket may only have some 100 bytes.
+        let open = std::fs::File::open(directory)?;
+        let path = if cfg!(target_os = "linux") {
+            format!("/proc/self/fd/{}/{file}", open.as_raw_fd()).into()
+        } else {
+            directory.join(file)
+        };
+        let socket = UnixStream::connect(path).await?;
+        let answering = socket.peer_cred()?.pid().map(i64::from);
+        if answering != process {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "another process than the guest answers",
+            ));
+        }
+        let (reader, writer) = socket.into_split();
+        Self::greet(reader, writer, Vec::new()).await
+    }
+
+    /// Speaks through the container's own input and output.
+    pub(super) async fn attached(attached: AttachContainerResults) -> io::Result<Self> {
+        let AttachContainerResults { mut output, input } = attached;
+        let (reader, mut pipe) = simplex(ATTACHED_BUFFER);
+        let complaints: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let heard = complaints.clone();
+        let copy = async move {
+            while let Some(Ok(piece)) = output.next().await {
+                match piece {
+                    LogOutput::StdOut { message } | LogOutput::Console { message } => {
+                        if pipe.write_all(&message).await.is_err() {
+                            return;
+                        }
+                    }
+                    LogOutput::StdErr { message } => keep(&heard, &message),
+                    LogOutput::StdIn { .. } => {}
+                }
+            }
+            pipe.shutdown().await.ok();
+        };
+        let mut line = Self::greet(reader, input, vec![Box::pin(copy)]).await?;
+        line.complaints = complaints;
+        Ok(line)
+    }
+
+    /// Starts a conversation and makes sure that both sides speak the same language.
+    async fn greet<R, W>(
+        reader: R,
+        writer: W,
+        more: Vec<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>,
+    ) -> io::Result<Self>
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let (link, incoming, carry) = Link::new(Side::Host, reader, writer);
+        let mut tasks = JoinSet::new();
+        for task in more {
+            tasks.spawn(task);
+        }
+        tasks.spawn(async move {
+            // Whoever waits for an answer sees that the line has ended.
+            carry.await.ok();
+        });
+        tasks.spawn(keep_alive(link.clone()));
+        let line = Self {
+            link,
+            complaints: Arc::default(),
+            _tasks: tasks,
+            _incoming: incoming,
+        };
+        let hello = Request::Hello(Hello { protocol: PROTOCOL });
+        match line.ask(&hello).await {
+            Some(Reply::Welcome(welcome)) if welcome.protocol == PROTOCOL => Ok(line),
+            Some(_) => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the guest speaks another version of the protocol",
+            )),
+            None => Err(io::ErrorKind::ConnectionReset.into()),
+        }
+    }
+
+    /// Returns the connection.
+    pub(super) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Asks something without bytes; none if the line ended before the answer.
+    pub(super) async fn ask(&self, request: &Request) -> Option<Reply> {
+        let mut stream = self.link.open(request)?;
+        let reply = stream.messages.next().await?;
+        serde_json::from_slice(&reply).ok()
+    }
+
+    /// Returns what the guest complained about, where it speaks through the container's output.
+    pub(super) fn complaints(&self) -> String {
+        let kept = self
+            .complaints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&kept).into_owned()
+    }
+}
+
+fn keep(complaints: &Mutex<Vec<u8>>, bytes: &[u8]) {
+    let mut kept = complaints.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.extend(bytes);
+    let over = kept.len().saturating_sub(COMPLAINTS);
+    kept.drain(..over);
+}
+
+async fn keep_alive(link: Link) {
+    loop {
+        tokio::time::sleep(HEARTBEAT).await;
+        let Some(mut stream) = link.open(&Request::Ping) else {
+            return;
+        };
+        if stream.messages.next().await.is_none() {
+            return;
+        }
+    }
+}

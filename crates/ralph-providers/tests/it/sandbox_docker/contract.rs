@@ -1,0 +1,19 @@
+//! What every provider promises.
+
+use ralph_test::{left_out_without_docker, sandbox_contract};
+
+use super::place::Place;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn over_a_socket() {
+    if !left_out_without_docker() {
+        sandbox_contract(&Place::new().provider).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn over_the_containers_own_input_and_output() {
+    if !left_out_without_docker() {
+        sandbox_contract(&Place::attached().provider).await;
+    }
+}

@@ -1,0 +1,4 @@
+//! The Docker sandbox, on a real engine.
+
+mod contract;
+mod place;
