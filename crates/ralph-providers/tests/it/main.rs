@@ -2,3 +2,5 @@
 
 #[cfg(test)]
 mod sandbox_local;
+#[cfg(test)]
+mod seccomp;
