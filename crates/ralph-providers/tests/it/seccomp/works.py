@@ -30,16 +30,16 @@ def need(function):
 
 
 def call(number, *arguments):
-    """Makes a system call; an old kernel's `ENOSYS` is no fault of the profile."""
+    """Makes a system call."""
     ctypes.set_errno(0)
     result = libc.syscall(ctypes.c_long(number), *(ctypes.c_long(a) for a in arguments))
-    if result == -1 and ctypes.get_errno() not in (0, errno.ENOSYS):
+    if result == -1 and ctypes.get_errno() != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
 
 
 def refused_by_kernel(number, *arguments):
-    """Makes a system call that the kernel, and not the profile, refuses as it must."""
+    """Makes a system call that the kernel refuses; the profile would with EPERM."""
     try:
         call(number, *arguments)
     except OSError as error:
