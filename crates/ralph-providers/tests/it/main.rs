@@ -4,3 +4,5 @@
 mod sandbox_docker;
 #[cfg(test)]
 mod sandbox_local;
+#[cfg(test)]
+mod seccomp;
