@@ -73,6 +73,9 @@ fn build(guest: &Path, out: &Path) -> Result<PathBuf, String> {
 }
 
 fn variable(name: &str) -> String {
-    #[expect(clippy::disallowed_methods, reason = "this is how cargo speaks to a build script")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is how cargo speaks to a build script"
+    )]
     env::var(name).unwrap_or_else(|_| panic!("cargo sets `{name}`"))
 }

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt as _};
-use rustix::fs::{Gid, OFlags, Uid, fchown};
+use rustix::fs::{AtFlags, Gid, OFlags, Uid, chownat};
 
 use super::erase::erase;
 use super::refusal::Refusal;
@@ -89,7 +89,11 @@ impl Place {
     /// Gives something new to the owner.
     pub(super) fn give(&self, made: &impl std::os::fd::AsFd) -> io::Result<()> {
         match self.owner {
-            Some(owner) => Ok(fchown(made, Some(owner.user), Some(owner.group))?),
+            // By the handle itself, which may be one that serves for nothing but the way.
+            Some(Owner { user, group }) => {
+                let itself = AtFlags::EMPTY_PATH;
+                Ok(chownat(made, "", Some(user), Some(group), itself)?)
+            }
             None => Ok(()),
         }
     }

@@ -35,6 +35,7 @@ pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: Stream) {
         Err(reply) => return sender.message(&reply),
     };
     let first = tree.first();
+    prefer(first);
     let bounds = Bounds {
         started,
         input: Fed {
@@ -86,6 +87,13 @@ fn start(
     start
         .tree(mark)
         .map_err(|error| Reply::NotStarted(error.into()))
+}
+
+/// Makes the kernel end commands before the guest when memory runs out. What they start inherits it.
+fn prefer(first: Pid) {
+    let file = format!("/proc/{}/oom_score_adj", first.as_raw_pid());
+    // Without it the kernel chooses by size, and the guest is small.
+    std::fs::write(file, "500").ok();
 }
 
 /// Where programs are when the image does not say.

@@ -136,7 +136,10 @@ impl EngineError {
         match self {
             Self::Call { source, .. } => match &**source {
                 Error::DockerResponseServerError { status_code, .. } => Some(*status_code),
-                #[expect(clippy::wildcard_enum_match_arm, reason = "the client library's errors")]
+                #[expect(
+                    clippy::wildcard_enum_match_arm,
+                    reason = "the client library's errors"
+                )]
                 _ => None,
             },
             Self::Host { .. }

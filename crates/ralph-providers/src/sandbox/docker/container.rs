@@ -134,9 +134,7 @@ impl Container {
         }
     }
 
-    async fn attach(
-        &self,
-    ) -> Result<bollard::container::AttachContainerResults, ContainerError> {
+    async fn attach(&self) -> Result<bollard::container::AttachContainerResults, ContainerError> {
         let options = AttachContainerOptionsBuilder::new()
             .stream(true)
             .stdin(true)

@@ -119,8 +119,6 @@ impl Form<'_> {
             mounts: Some(self.mounts()),
             ipc_mode: Some("private".into()),
             cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
-            // The guest is the last that the kernel should end; engines without root cannot say so.
-            oom_score_adj: (!self.facts.is_rootless).then_some(-500),
             restart_policy: Some(RestartPolicy {
                 name: Some(RestartPolicyNameEnum::NO),
                 maximum_retry_count: None,

@@ -61,7 +61,10 @@ mod tests {
         let this = Owner::this();
         assert!(this.started.is_some(), "{this:?}");
         assert!(!this.is_dead());
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
         let other = Owner {
             pid: child.id(),
             started: started(child.id()),

@@ -5,9 +5,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use bollard::models::{
-    ContainerCreateBody, HostConfig, Mount, MountType, VolumeCreateRequest,
-};
+use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, VolumeCreateRequest};
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, RemoveContainerOptionsBuilder, UploadToContainerOptionsBuilder,
 };

@@ -84,7 +84,9 @@ impl DockerProvider {
         let container = self.container((&engine, &facts), name, marks);
         let removed = container.remove().await;
         removed.map_err(|error| error.into_sandbox_error(&container))?;
-        remove_volume(&engine, name).await.map_err(|error| refused(&error))
+        remove_volume(&engine, name)
+            .await
+            .map_err(|error| refused(&error))
     }
 
     /// Returns the engine, with the guest's program in it.
@@ -101,7 +103,9 @@ impl DockerProvider {
 
     fn container(&self, (engine, facts): (&Engine, &Facts), name: Name, marks: Marks) -> Container {
         let by_socket = match self.settings.reach {
-            Reach::Nearest => facts.is_local_socket && !facts.is_desktop && cfg!(target_os = "linux"),
+            Reach::Nearest => {
+                facts.is_local_socket && !facts.is_desktop && cfg!(target_os = "linux")
+            }
             Reach::Attached => false,
         };
         Container::new(

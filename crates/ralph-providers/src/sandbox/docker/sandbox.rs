@@ -272,7 +272,10 @@ impl Sandbox for DockerSandbox {
         removed.map_err(|error| error.into_sandbox_error(&self.container))?;
         let object = super::marks::object(self.container.name);
         let api = self.container.engine.api();
-        let removed = api.remove_volume(&object, None::<bollard::query_parameters::RemoveVolumeOptions>);
+        let removed = api.remove_volume(
+            &object,
+            None::<bollard::query_parameters::RemoveVolumeOptions>,
+        );
         match self.container.engine.call("remove a volume", removed).await {
             Err(error) if !error.is_missing() => Err(provider(&error)),
             Ok(()) | Err(_) => Ok(()),

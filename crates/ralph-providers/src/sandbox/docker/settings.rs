@@ -50,7 +50,8 @@ impl Limits {
         reason = "no machine has so many processors"
     )]
     pub(super) fn cpus_on(&self, facts: &Facts) -> f64 {
-        self.cpus.unwrap_or(USUAL_CPUS.min(facts.cpus.max(1) as f64))
+        self.cpus
+            .unwrap_or(USUAL_CPUS.min(facts.cpus.max(1) as f64))
     }
 
     /// Returns the memory on this machine.

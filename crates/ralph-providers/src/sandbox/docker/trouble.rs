@@ -72,9 +72,7 @@ fn words(state: &ContainerState, symptom: Symptom) -> String {
     match (state.status, symptom) {
         (Some(Status::PAUSED), _) => "the sandbox does not respond: its container is paused".into(),
         (Some(Status::RUNNING), Symptom::Silent) => "the sandbox does not respond".into(),
-        (Some(Status::RUNNING), Symptom::HungUp) => {
-            "the connection to the sandbox was lost".into()
-        }
+        (Some(Status::RUNNING), Symptom::HungUp) => "the connection to the sandbox was lost".into(),
         (Some(_), _) if state.oom_killed == Some(true) => {
             "the sandbox ran out of memory as a whole".into()
         }

@@ -1,6 +1,5 @@
 //! A provider with a state directory of its own, which leaves nothing behind.
 
-use ralph_core::ports::{Sandbox, SandboxSpec};
 use ralph_providers::sandbox::{DockerProvider, DockerSettings, Reach};
 use ralph_test::BASE_IMAGE;
 use tempfile::TempDir;
@@ -8,7 +7,6 @@ use tempfile::TempDir;
 /// A provider and the directory that its sandboxes belong to.
 pub(super) struct Place {
     pub(super) provider: DockerProvider,
-    pub(super) settings: DockerSettings,
     _state: TempDir,
 }
 
@@ -23,8 +21,7 @@ impl Place {
         let mut settings = DockerSettings::new(BASE_IMAGE, state.path());
         change(&mut settings);
         Self {
-            provider: DockerProvider::new(settings.clone()),
-            settings,
+            provider: DockerProvider::new(settings),
             _state: state,
         }
     }
