@@ -29,7 +29,7 @@ pub use environment::{HOME, TMP, of_command};
 pub use exec::{Bounds, attend, never};
 pub use invocation::{Input, Invocation, Program};
 pub use mark::{Mark, Name};
-pub use pipes::{CHUNK_BYTES, Sink, Source, Whole};
+pub use pipes::{CHUNK_BYTES, Sink, Source};
 pub use programs::find;
 pub use start::{Start, User};
 pub use sweep::{Owner, adopt_orphans};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
-    Entry, Exec, ExecOutcome, OutputSink, Sandbox, SandboxError, SandboxId, WriteMode,
+    Entry, Exec, ExecOutcome, InputSource, OutputSink, Sandbox, SandboxError, SandboxId, WriteMode,
 };
 use ralph_guest::files;
 use ralph_guest::wire::{Flow, Reply, Request, Stream, WriteWay};
@@ -46,6 +46,11 @@ impl DockerSandbox {
             container,
             line: Mutex::new(Some(Arc::new(line))),
         }
+    }
+
+    /// Returns the environment of every command.
+    pub(super) fn env(&self) -> &BTreeMap<String, String> {
+        &self.env
     }
 
     /// Returns the conversation, begun anew if the last one ended.
@@ -204,7 +209,16 @@ impl Sandbox for DockerSandbox {
         exec: Exec,
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError> {
-        exec::exec(self, exec, &self.env, output).await
+        exec::exec(self, exec, None, output).await
+    }
+
+    async fn converse(
+        &self,
+        exec: Exec,
+        input: &mut dyn InputSource,
+        output: &mut dyn OutputSink,
+    ) -> Result<ExecOutcome, SandboxError> {
+        exec::exec(self, exec, Some(input), output).await
     }
 
     async fn read(&self, path: &SandboxPath, limit: u64) -> Result<Vec<u8>, SandboxError> {

@@ -10,10 +10,10 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, MetadataExt as _};
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
-    Entry, Exec, ExecOutcome, OutputSink, Sandbox, SandboxError, SandboxId, WriteMode,
+    Entry, Exec, ExecOutcome, InputSource, OutputSink, Sandbox, SandboxError, SandboxId, WriteMode,
 };
 use ralph_guest::command::{
-    self, Bounds, HOME, Input, Invocation, Mark, Name, Owner, Start, TMP, Tree, Whole,
+    self, Bounds, HOME, Input, Invocation, Mark, Name, Owner, Start, TMP, Tree,
 };
 use ralph_guest::files::{Place, Refusal, erase};
 use tokio::time::Instant;
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use super::host::Host;
 use super::name;
 use super::record::Record;
-use crate::sandbox::convert::{self, Forward};
+use crate::sandbox::convert::{self, Fed, Forward};
 
 /// One directory, seen through a handle that nothing leads out of.
 #[derive(Debug)]
@@ -109,19 +109,15 @@ impl LocalSandbox {
     }
 }
 
-#[async_trait]
-impl Sandbox for LocalSandbox {
-    fn id(&self) -> &SandboxId {
-        &self.id
-    }
-
-    async fn exec(
+impl LocalSandbox {
+    async fn run(
         &self,
         exec: Exec,
+        later: Option<&mut dyn InputSource>,
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError> {
         let started = Instant::now();
-        let reads = if exec.stdin.is_empty() {
+        let reads = if exec.stdin.is_empty() && later.is_none() {
             Input::Nothing
         } else {
             Input::Piped
@@ -130,7 +126,7 @@ impl Sandbox for LocalSandbox {
         let tree = self.start(&invocation, &exec.cwd, &exec.env)?;
         let bounds = Bounds {
             started,
-            input: Whole::new([invocation.opening, &exec.stdin].concat()),
+            input: Fed::new([invocation.opening, &exec.stdin].concat(), later),
             timeout: exec.timeout,
             output_limit: exec.output_limit,
             warden: command::never(),
@@ -142,6 +138,30 @@ impl Sandbox for LocalSandbox {
                 doing: format!("wait for a command in sandbox `{}`", self.id),
                 source,
             })
+    }
+}
+
+#[async_trait]
+impl Sandbox for LocalSandbox {
+    fn id(&self) -> &SandboxId {
+        &self.id
+    }
+
+    async fn exec(
+        &self,
+        exec: Exec,
+        output: &mut dyn OutputSink,
+    ) -> Result<ExecOutcome, SandboxError> {
+        self.run(exec, None, output).await
+    }
+
+    async fn converse(
+        &self,
+        exec: Exec,
+        input: &mut dyn InputSource,
+        output: &mut dyn OutputSink,
+    ) -> Result<ExecOutcome, SandboxError> {
+        self.run(exec, Some(input), output).await
     }
 
     async fn read(&self, path: &SandboxPath, limit: u64) -> Result<Vec<u8>, SandboxError> {
