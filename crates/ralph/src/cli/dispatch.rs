@@ -10,14 +10,15 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::{
-    audit, completions, demo, init, lint, logs, replay, resume, run, runs, show, steer, usage,
+    audit, completions, demo, init, lint, logs, order, replay, resume, run, runs, show, steer,
+    tokens, usage,
 };
 use crate::config::Environment;
 
 /// Runs the program: parses the arguments, does what they say, reports what went wrong.
 pub fn main() -> std::process::ExitCode {
     keep_private();
-    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let arguments: Vec<OsString> = order::command_first(std::env::args_os().collect());
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => return usage::report(&error, &arguments).into(),
@@ -59,6 +60,9 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
         Command::Stop(args) => steer::run(&args, Steer::Stop, context),
         Command::Audit(args) => audit::run(&args, context),
         Command::Replay(args) => replay::run(&args, context),
+        Command::StoreToken(args) => tokens::store(&args, context),
+        Command::CheckToken(args) => wait_for(tokens::check(args, context)),
+        Command::GetToken(args) => wait_for(tokens::get(args, context)),
         Command::Demo(args) => wait_for(demo::run(args, context)),
         Command::Completions(args) => completions::run(&args, context),
     }
