@@ -101,8 +101,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_public_internet_is_public() {
-        for (text, public) in [
+    fn version_4_is_public_outside_of_its_special_blocks() {
+        check(&[
             ("93.184.216.34", true),
             ("1.1.1.1", true),
             ("172.15.255.255", true),
@@ -135,6 +135,12 @@ mod tests {
             ("239.255.255.255", false),
             ("240.0.0.1", false),
             ("255.255.255.255", false),
+        ]);
+    }
+
+    #[test]
+    fn version_6_is_public_where_it_was_given_out_and_hides_nothing() {
+        check(&[
             ("2606:4700::1111", true),
             ("2a00:1450:4001::1", true),
             ("::", false),
@@ -164,8 +170,12 @@ mod tests {
             ("fe80::1", false),
             ("fec0::1", false),
             ("ff02::1", false),
-        ] {
-            assert_eq!(is_public(text.parse().unwrap()), public, "{text}");
+        ]);
+    }
+
+    fn check(table: &[(&str, bool)]) {
+        for (text, public) in table {
+            assert_eq!(is_public(text.parse().unwrap()), *public, "{text}");
         }
     }
 

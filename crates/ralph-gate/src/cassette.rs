@@ -164,7 +164,8 @@ impl Tape {
         let kind = headers
             .get(CONTENT_TYPE)
             .and_then(|value| value.to_str().ok());
-        self.line.content_type = kind.unwrap_or_default().to_owned();
+        kind.unwrap_or_default()
+            .clone_into(&mut self.line.content_type);
         self
     }
 

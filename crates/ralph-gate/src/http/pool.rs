@@ -28,7 +28,7 @@ pub(crate) type Client = legacy::Client<Connector, Body>;
 
 pub(crate) fn client(dialer: Dialer, tls: Arc<ClientConfig>) -> Client {
     legacy::Client::builder(TokioExecutor::new())
-        .pool_idle_timeout(Duration::from_secs(60))
+        .pool_idle_timeout(Duration::from_mins(1))
         .pool_max_idle_per_host(8)
         .pool_timer(TokioTimer::new())
         .set_host(false)

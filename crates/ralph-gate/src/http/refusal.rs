@@ -23,24 +23,21 @@ impl Refusal {
     /// The endpoint is not allowed.
     pub(crate) fn blocked(endpoint: &Endpoint, decision: Decision) -> Self {
         let host = &endpoint.host;
-        let (why, what_to_do) = match decision.reason {
-            Reason::CredentialHost => (
+        let ask = format!("ask for `ralph allow {host}`");
+        let (why, what_to_do) = if decision.reason == Reason::CredentialHost {
+            (
                 "it is reached through the credential port alone".to_owned(),
                 "use the base URL that the environment names".to_owned(),
-            ),
-            Reason::PortNotAllowed => (
+            )
+        } else if decision.reason == Reason::PortNotAllowed {
+            (
                 format!("port {} is not allowed for it", endpoint.port),
                 format!("ask for `ralph allow {endpoint}`"),
-            ),
-            Reason::BlockedByPolicy => (
-                "this run has no network".to_owned(),
-                format!("ask for `ralph allow {host}`"),
-            ),
-            reason if reason.is_about_the_list() => (
-                "it is not on this run's allowlist".to_owned(),
-                format!("ask for `ralph allow {host}`"),
-            ),
-            reason => (reason.to_string(), "use another host".to_owned()),
+            )
+        } else if decision.reason == Reason::BlockedByPolicy {
+            ("this run has no network".to_owned(), ask)
+        } else {
+            ("it is not on this run's allowlist".to_owned(), ask)
         };
         Self {
             status: StatusCode::FORBIDDEN,

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::body::Incoming;
+use hyper::header::HeaderValue;
 use hyper::http::uri::Scheme;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -91,9 +92,8 @@ pub(crate) async fn serve_http(
     stream: impl Stream + 'static,
     address: Option<SocketAddr>,
 ) {
-    let expected = match expected(gate, address, 80) {
-        Ok(expected) => expected,
-        Err(()) => return,
+    let Ok(expected) = expected(gate, address, 80) else {
+        return;
     };
     serve_origin(gate, stream, Origin::http(Listener::Http, expected)).await;
 }
@@ -184,7 +184,7 @@ pub(super) fn malformed(
         .uri()
         .authority()
         .map(|authority| authority.as_str().as_bytes())
-        .or_else(|| request.headers().get("host").map(|value| value.as_bytes()))
+        .or_else(|| request.headers().get("host").map(HeaderValue::as_bytes))
         .unwrap_or_default();
     let named = String::from_utf8_lossy(named);
     let mut record = gate.book.open_text(listener, &named, 0, refusal.decision);

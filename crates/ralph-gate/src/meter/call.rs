@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ralph_core::ports::Usage;
 use ralph_core::price::Price;
 
-use super::meter::Sum;
+use super::account::Sum;
 use super::{Charge, Meter, Unpaid};
 use crate::Sink;
 

@@ -69,7 +69,7 @@ mod tests {
     fn an_endless_line_is_passed_over() {
         let (mut lines, mut found) = (Lines::default(), 0);
         for _ in 0..=MOST / (1 << 16) {
-            lines.feed(&[b'x'; 1 << 16], |_| found += 1);
+            lines.feed(&vec![b'x'; 1 << 16], |_| found += 1);
         }
         assert_eq!(lines.rest.capacity(), 0);
         lines.feed(b"end of it\ndata: {}\n", |_| found += 1);

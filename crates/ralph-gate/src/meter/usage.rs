@@ -88,6 +88,10 @@ struct Function<'a> {
 }
 
 /// Counts of tokens under all their names.
+#[expect(
+    clippy::struct_field_names,
+    reason = "the names are those of the providers"
+)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct Tokens {
     input_tokens: Option<u64>,
