@@ -50,7 +50,11 @@ async fn the_provider_sees_the_real_one_and_the_sandbox_never() {
         REAL.len() + 10
     );
     for (route, auth, sent) in [
-        (Route::anthropic_key(secret()), "x-api-key: PHANTOM", format!("x-api-key: {REAL}")),
+        (
+            Route::anthropic_key(secret()),
+            "x-api-key: PHANTOM",
+            format!("x-api-key: {REAL}"),
+        ),
         (
             Route::anthropic_login(secret()),
             "Authorization: Bearer PHANTOM",
@@ -72,12 +76,21 @@ async fn the_provider_sees_the_real_one_and_the_sandbox_never() {
         assert!(!answer.contains(REAL), "{answer}");
         assert_eq!(header(&answer, "x-echo"), Some("[REDACTED:anthropic]"));
         assert_eq!(header(&answer, "set-cookie"), None);
-        assert!(body(&answer).contains(r#"{"key":"[REDACTED:anthropic]"}"#), "{answer}");
+        assert!(
+            body(&answer).contains(r#"{"key":"[REDACTED:anthropic]"}"#),
+            "{answer}"
+        );
         let seen = heard.text();
-        assert!(seen.starts_with("POST /v1/messages?beta=true HTTP/1.1\r\n"), "{seen}");
+        assert!(
+            seen.starts_with("POST /v1/messages?beta=true HTTP/1.1\r\n"),
+            "{seen}"
+        );
         assert!(seen.contains(&sent), "{seen}");
         assert_eq!(seen.matches(REAL).count(), 1, "{seen}");
-        assert!(!seen.contains(&phantom(&gate)) && !seen.contains("x=y"), "{seen}");
+        assert!(
+            !seen.contains(&phantom(&gate)) && !seen.contains("x=y"),
+            "{seen}"
+        );
         assert!(seen.contains("host: api.anthropic.com\r\n"), "{seen}");
         assert!(seen.ends_with(ASK), "{seen}");
     }
@@ -87,9 +100,21 @@ async fn the_provider_sees_the_real_one_and_the_sandbox_never() {
 async fn other_providers_have_their_own_paths() {
     let chat = r#"{"model":"m","messages":[]}"#;
     for (route, path, upstream) in [
-        (Route::openai(secret()), "/openai/v1/chat/completions", "POST /v1/chat/completions "),
-        (Route::openai(secret()), "/openai/v1/responses", "POST /v1/responses "),
-        (Route::zai(secret()), "/zai/v1/chat/completions", "POST /api/paas/v4/chat/completions "),
+        (
+            Route::openai(secret()),
+            "/openai/v1/chat/completions",
+            "POST /v1/chat/completions ",
+        ),
+        (
+            Route::openai(secret()),
+            "/openai/v1/responses",
+            "POST /v1/responses ",
+        ),
+        (
+            Route::zai(secret()),
+            "/zai/v1/chat/completions",
+            "POST /api/paas/v4/chat/completions ",
+        ),
         (
             Route::openai_compatible("own", "https://models.example/x/y", secret()),
             "/own/v1/chat/completions",
@@ -103,7 +128,10 @@ async fn other_providers_have_their_own_paths() {
         assert_eq!(status(&answer), 200, "{path}: {answer}");
         let seen = heard.text();
         assert!(seen.starts_with(upstream), "{seen}");
-        assert!(seen.contains(&format!("authorization: Bearer {REAL}\r\n")), "{seen}");
+        assert!(
+            seen.contains(&format!("authorization: Bearer {REAL}\r\n")),
+            "{seen}"
+        );
     }
 }
 
@@ -117,13 +145,20 @@ async fn git_reads_one_repository() {
         format!("GET {path} HTTP/1.1\r\nHost: x\r\n{auth}\r\nConnection: close\r\n\r\n")
     };
     let refs = "/github/owner/repo.git/info/refs?service=git-upload-pack";
-    assert_eq!(status(&ask(&gate, Listener::Credentials, get(refs)).await), 200);
+    assert_eq!(
+        status(&ask(&gate, Listener::Credentials, get(refs)).await),
+        200
+    );
     let pack = post("/github/owner/repo.git/git-upload-pack", &auth, "0000");
     assert_eq!(status(&ask(&gate, Listener::Credentials, pack).await), 200);
     let seen = heard.text();
-    assert!(seen.starts_with("GET /owner/repo.git/info/refs?service=git-upload-pack "), "{seen}");
+    assert!(
+        seen.starts_with("GET /owner/repo.git/info/refs?service=git-upload-pack "),
+        "{seen}"
+    );
     // x-access-token:REAL
-    let basic = "authorization: Basic eC1hY2Nlc3MtdG9rZW46c2stcmVhbC1jcmVkZW50aWFsLTAxMjM0NTY3ODlhYmNkZWY=";
+    let basic =
+        "authorization: Basic eC1hY2Nlc3MtdG9rZW46c2stcmVhbC1jcmVkZW50aWFsLTAxMjM0NTY3ODlhYmNkZWY=";
     assert_eq!(seen.matches(basic).count(), 2, "{seen}");
     for refused in [
         get("/github/owner/repo.git/info/refs?service=git-receive-pack"),
@@ -133,12 +168,19 @@ async fn git_reads_one_repository() {
         get("/github/user"),
     ] {
         let answer = ask(&gate, Listener::Credentials, refused.clone()).await;
-        assert_eq!(header(&answer, "x-ralph-gate"), Some("path-not-allowed"), "{refused}");
+        assert_eq!(
+            header(&answer, "x-ralph-gate"),
+            Some("path-not-allowed"),
+            "{refused}"
+        );
     }
     let unasked = format!("GET {refs} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     let answer = ask(&gate, Listener::Credentials, unasked).await;
     assert_eq!(status(&answer), 401);
-    assert_eq!(header(&answer, "www-authenticate"), Some("Basic realm=\"ralph\""));
+    assert_eq!(
+        header(&answer, "www-authenticate"),
+        Some("Basic realm=\"ralph\"")
+    );
     assert_eq!(heard.text().matches("HTTP/1.1").count(), 2);
 }
 
@@ -176,10 +218,14 @@ async fn head_reaches_the_provider() {
     let route = Route::openai(secret()).unwrap();
     let (gate, heard) = provider(&mut world, route, answer).await;
     let auth = format!("Authorization: Bearer {}", phantom(&gate));
-    let request =
-        format!("HEAD /openai/v1/models HTTP/1.1\r\nHost: x\r\n{auth}\r\nConnection: close\r\n\r\n");
+    let request = format!(
+        "HEAD /openai/v1/models HTTP/1.1\r\nHost: x\r\n{auth}\r\nConnection: close\r\n\r\n"
+    );
     let answer = ask(&gate, Listener::Credentials, request).await;
-    assert_eq!((status(&answer), header(&answer, "content-length")), (200, Some("12")));
+    assert_eq!(
+        (status(&answer), header(&answer, "content-length")),
+        (200, Some("12"))
+    );
     assert!(heard.text().starts_with("HEAD /v1/models HTTP/1.1\r\n"));
 }
 
@@ -199,7 +245,12 @@ async fn errors_are_in_the_words_of_the_provider() {
     let mut world = World::new();
     let (gate, _) = provider(&mut world, Route::openai(secret()).unwrap(), OK).await;
     let auth = format!("Authorization: Bearer {}", phantom(&gate));
-    let answer = ask(&gate, Listener::Credentials, post("/openai/v1/files", &auth, "{}")).await;
+    let answer = ask(
+        &gate,
+        Listener::Credentials,
+        post("/openai/v1/files", &auth, "{}"),
+    )
+    .await;
     assert_eq!(status(&answer), 404);
     assert_eq!(
         body(&answer),
@@ -212,17 +263,27 @@ async fn errors_are_in_the_words_of_the_provider() {
 async fn a_redirect_is_passed_back_and_only_to_the_same_host() {
     for (location, code, inside) in [
         ("/v1/models/new", 302, Some("/openai/v1/models/new")),
-        ("https://api.openai.com/v1/models/new", 302, Some("/openai/v1/models/new")),
+        (
+            "https://api.openai.com/v1/models/new",
+            302,
+            Some("/openai/v1/models/new"),
+        ),
         ("https://evil.example/steal", 502, None),
     ] {
-        let answer = format!("HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
+        let answer =
+            format!("HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
         let mut world = World::new();
         let (gate, heard) = provider(&mut world, Route::openai(secret()).unwrap(), &answer).await;
         let auth = format!("Authorization: Bearer {}", phantom(&gate));
-        let request =
-            format!("GET /openai/v1/models HTTP/1.1\r\nHost: x\r\n{auth}\r\nConnection: close\r\n\r\n");
+        let request = format!(
+            "GET /openai/v1/models HTTP/1.1\r\nHost: x\r\n{auth}\r\nConnection: close\r\n\r\n"
+        );
         let answer = ask(&gate, Listener::Credentials, request).await;
-        assert_eq!((status(&answer), header(&answer, "location")), (code, inside), "{location}");
+        assert_eq!(
+            (status(&answer), header(&answer, "location")),
+            (code, inside),
+            "{location}"
+        );
         assert_eq!(heard.text().matches("HTTP/1.1").count(), 1);
     }
 }
@@ -239,7 +300,8 @@ async fn a_stream_arrives_piece_by_piece() {
         let mut stream = acceptor.accept(stream).await.unwrap();
         let mut piece = [0; 4096];
         stream.read(&mut piece).await.unwrap();
-        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        let head =
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
         stream.write_all(head.as_bytes()).await.unwrap();
         // Each event is sent only when the one before has arrived.
         for number in 0..5 {
@@ -262,7 +324,10 @@ async fn a_stream_arrives_piece_by_piece() {
         while !seen.contains(&wanted) {
             let mut piece = [0; 4096];
             let read = stream.read(&mut piece);
-            let count = tokio::time::timeout(Duration::from_secs(5), read).await.unwrap().unwrap();
+            let count = tokio::time::timeout(Duration::from_secs(5), read)
+                .await
+                .unwrap()
+                .unwrap();
             seen.push_str(std::str::from_utf8(&piece[..count]).unwrap());
         }
         go_on.send(()).await.unwrap();
@@ -274,7 +339,9 @@ async fn the_host_of_a_credential_is_reached_in_no_other_way() {
     let mut world = World::allowing(&["api.anthropic.com", "*.anthropic.com"]);
     let route = Route::anthropic_key(secret()).unwrap();
     let (gate, heard) = provider(&mut world, route, OK).await;
-    let head = crate::tls::tunnel(&gate, "api.anthropic.com:443").await.unwrap_err();
+    let head = crate::tls::tunnel(&gate, "api.anthropic.com:443")
+        .await
+        .unwrap_err();
     assert_eq!(header(&head, "x-ralph-gate"), Some("credential-host"));
     assert_eq!(heard.connections(), 0);
 }

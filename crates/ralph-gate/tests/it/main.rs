@@ -1,6 +1,11 @@
 //! The gate from the outside: real streams in, fake hosts on loopback behind it.
 
+mod cassette;
+mod credentials;
 mod dns;
+mod escapes;
+mod limits;
+mod meter;
 mod policy;
 mod support;
 mod tls;

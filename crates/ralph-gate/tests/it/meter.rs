@@ -80,8 +80,14 @@ async fn openai_tells_what_it_costs() {
     for (path, text) in [
         ("/openai/v1/chat/completions", stream(chat)),
         ("/openai/v1/responses", stream(responses)),
-        ("/openai/v1/chat/completions", answer("application/json", whole_chat)),
-        ("/openai/v1/responses", answer("application/json", whole_responses)),
+        (
+            "/openai/v1/chat/completions",
+            answer("application/json", whole_chat),
+        ),
+        (
+            "/openai/v1/responses",
+            answer("application/json", whole_responses),
+        ),
     ] {
         let charge = charged(Route::openai(secret()).unwrap(), path, request, &text).await;
         assert_eq!(charge.usage, usage(1000, 50, 600, 0), "{path}");
@@ -93,15 +99,28 @@ async fn openai_tells_what_it_costs() {
 
 #[tokio::test]
 async fn a_model_nobody_knows_costs_the_most() {
-    let whole = r#"{"model":"mystery","usage":{"prompt_tokens":1000000,"completion_tokens":1000000}}"#;
+    let whole =
+        r#"{"model":"mystery","usage":{"prompt_tokens":1000000,"completion_tokens":1000000}}"#;
     let route = Route::openai(secret()).unwrap();
     let path = "/openai/v1/chat/completions";
-    let charge = charged(route, path, r#"{"model":"mystery"}"#, &answer("application/json", whole)).await;
+    let charge = charged(
+        route,
+        path,
+        r#"{"model":"mystery"}"#,
+        &answer("application/json", whole),
+    )
+    .await;
     assert_eq!(charge.cost, Usd::from_dollars(135.0).unwrap());
     // Nor does the name of a model that answers from a file make one free.
     let whole = whole.replace("mystery", "scripted:x");
     let route = Route::openai(secret()).unwrap();
-    let charge = charged(route, path, r#"{"model":"scripted:x"}"#, &answer("application/json", &whole)).await;
+    let charge = charged(
+        route,
+        path,
+        r#"{"model":"scripted:x"}"#,
+        &answer("application/json", &whole),
+    )
+    .await;
     assert_eq!(charge.cost, Usd::from_dollars(135.0).unwrap());
 }
 
@@ -113,21 +132,43 @@ async fn an_answer_that_does_not_tell_is_estimated() {
     );
     let route = Route::openai(secret()).unwrap();
     let request = r#"{"model":"gpt-5","stream":true,"stream_options":{"include_usage":true}}"#;
-    let charge = charged(route, "/openai/v1/chat/completions", request, &stream(&events)).await;
+    let charge = charged(
+        route,
+        "/openai/v1/chat/completions",
+        request,
+        &stream(&events),
+    )
+    .await;
     let input = request.len().div_ceil(4) as u64;
-    assert_eq!((charge.usage, charge.is_estimate), (usage(input, 1000, 0, 0), true));
+    assert_eq!(
+        (charge.usage, charge.is_estimate),
+        (usage(input, 1000, 0, 0), true)
+    );
 }
 
 #[tokio::test]
 async fn a_spent_budget_answers_402() {
     for (route, path, shape) in [
-        (Route::anthropic_key(secret()), "/anthropic/v1/messages", "billing_error"),
-        (Route::openai(secret()), "/openai/v1/chat/completions", "insufficient_quota"),
+        (
+            Route::anthropic_key(secret()),
+            "/anthropic/v1/messages",
+            "billing_error",
+        ),
+        (
+            Route::openai(secret()),
+            "/openai/v1/chat/completions",
+            "insufficient_quota",
+        ),
     ] {
         let mut world = World::new();
         world.budgets.max_cost = Usd::from_dollars(0.0005);
         let whole = r#"{"model":"claude-haiku-4-5","usage":{"input_tokens":3210,"output_tokens":40,"prompt_tokens":3210,"completion_tokens":40}}"#;
-        let (gate, heard) = provider(&mut world, route.unwrap(), &answer("application/json", whole)).await;
+        let (gate, heard) = provider(
+            &mut world,
+            route.unwrap(),
+            &answer("application/json", whole),
+        )
+        .await;
         let auth = format!("Authorization: Bearer {}", phantom(&gate));
         let request = post(path, &auth, r#"{"model":"claude-haiku-4-5"}"#);
         let first = ask(&gate, Listener::Credentials, request.clone()).await;
@@ -147,11 +188,17 @@ async fn tokens_have_a_budget_too_and_it_can_be_raised() {
     world.budgets.max_tokens = Some(3000);
     let route = Route::anthropic_key(secret()).unwrap();
     let name = route.endpoint().to_string();
-    world.tls_host(&name, "api.anthropic.com", &stream(MESSAGES)).await;
+    world
+        .tls_host(&name, "api.anthropic.com", &stream(MESSAGES))
+        .await;
     world.routes = vec![route];
     let (gate, meter) = world.gate();
     let auth = format!("x-api-key: {}", phantom(&gate));
-    let request = post("/anthropic/v1/messages", &auth, r#"{"model":"claude-haiku-4-5"}"#);
+    let request = post(
+        "/anthropic/v1/messages",
+        &auth,
+        r#"{"model":"claude-haiku-4-5"}"#,
+    );
     for (most, code) in [(3000, 200), (3000, 402), (4000, 200), (4000, 402)] {
         world.budgets.max_tokens = Some(most);
         meter.set_budgets(&world.budgets);
@@ -168,12 +215,26 @@ async fn a_stream_far_beyond_the_budget_is_cut() {
     let delta = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"XXXX\"}}\n\n"
         .replace("XXXX", &"x".repeat(400));
     let endless = delta.repeat(200);
-    let (gate, _) = provider(&mut world, Route::anthropic_key(secret()).unwrap(), &stream(&endless)).await;
+    let (gate, _) = provider(
+        &mut world,
+        Route::anthropic_key(secret()).unwrap(),
+        &stream(&endless),
+    )
+    .await;
     let auth = format!("x-api-key: {}", phantom(&gate));
-    let request = post("/anthropic/v1/messages", &auth, r#"{"model":"claude-haiku-4-5","stream":true}"#);
+    let request = post(
+        "/anthropic/v1/messages",
+        &auth,
+        r#"{"model":"claude-haiku-4-5","stream":true}"#,
+    );
     let answer = ask(&gate, Listener::Credentials, request.clone()).await;
     assert_eq!(status(&answer), 200);
-    assert!(answer.contains("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"billing_error\""), "{answer}");
+    assert!(
+        answer.contains(
+            "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"billing_error\""
+        ),
+        "{answer}"
+    );
     // Whoever counts chunks sees that it is not whole.
     assert!(!answer.ends_with("0\r\n\r\n"));
     let charges = world.notes.wait_for_charges(1).await;
@@ -181,7 +242,10 @@ async fn a_stream_far_beyond_the_budget_is_cut() {
     assert!(charges[0].is_estimate, "{charges:?}");
     // What was read in one piece counts at once: up to 64 KiB are 16 thousand tokens.
     assert!((1000..20_000).contains(&output), "{charges:?}");
-    assert_eq!(status(&ask(&gate, Listener::Credentials, request).await), 402);
+    assert_eq!(
+        status(&ask(&gate, Listener::Credentials, request).await),
+        402
+    );
 }
 
 #[tokio::test]
@@ -190,9 +254,16 @@ async fn a_refusal_of_the_provider_costs_nothing() {
     let mut world = World::new();
     let (gate, _) = provider(&mut world, Route::anthropic_key(secret()).unwrap(), text).await;
     let auth = format!("x-api-key: {}", phantom(&gate));
-    let request = post("/anthropic/v1/messages", &auth, r#"{"model":"claude-haiku-4-5"}"#);
+    let request = post(
+        "/anthropic/v1/messages",
+        &auth,
+        r#"{"model":"claude-haiku-4-5"}"#,
+    );
     let answer = ask(&gate, Listener::Credentials, request).await;
-    assert_eq!((status(&answer), header(&answer, "retry-after")), (529, Some("3")));
+    assert_eq!(
+        (status(&answer), header(&answer, "retry-after")),
+        (529, Some("3"))
+    );
     assert_eq!(world.notes.charges.lock().unwrap().len(), 0);
 }
 
@@ -201,7 +272,12 @@ async fn a_minute_has_so_many_requests() {
     let mut world = World::new();
     world.rates.requests_per_minute = Some(2);
     world.rates.prices.insert("own".to_owned(), Price::FREE);
-    let (gate, _) = provider(&mut world, Route::openai(secret()).unwrap(), &answer("application/json", "{}")).await;
+    let (gate, _) = provider(
+        &mut world,
+        Route::openai(secret()).unwrap(),
+        &answer("application/json", "{}"),
+    )
+    .await;
     let auth = format!("Authorization: Bearer {}", phantom(&gate));
     let request = post("/openai/v1/chat/completions", &auth, r#"{"model":"own"}"#);
     for code in [200, 200, 429] {
@@ -214,5 +290,8 @@ async fn a_minute_has_so_many_requests() {
         }
     }
     *world.clock.ahead.lock().unwrap() = Duration::from_secs(61);
-    assert_eq!(status(&ask(&gate, Listener::Credentials, request).await), 200);
+    assert_eq!(
+        status(&ask(&gate, Listener::Credentials, request).await),
+        200
+    );
 }

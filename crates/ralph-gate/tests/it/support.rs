@@ -115,6 +115,7 @@ impl Clock for TestClock {
 #[derive(Clone, Default)]
 pub(crate) struct FakeNames {
     names: HashMap<String, Vec<SocketAddr>>,
+    otherwise: Option<SocketAddr>,
 }
 
 #[async_trait]
@@ -123,9 +124,9 @@ impl Resolver for FakeNames {
         if let Some(address) = endpoint.host.address() {
             return Ok(vec![SocketAddr::new(address, endpoint.port)]);
         }
-        let found = self.names.get(&endpoint.to_string());
+        let found = self.names.get(&endpoint.to_string()).cloned();
         found
-            .cloned()
+            .or(self.otherwise.map(|address| vec![address]))
             .ok_or_else(|| io::Error::other("no such name"))
     }
 }
@@ -209,6 +210,12 @@ impl World {
     pub(crate) fn name(&mut self, name: &str, address: SocketAddr) {
         self.reachable = std::mem::take(&mut self.reachable).and(address);
         self.name_only(name, &[address]);
+    }
+
+    /// Gives every other name, on every port, an address that the gate may reach.
+    pub(crate) fn name_all_others(&mut self, address: SocketAddr) {
+        self.reachable = std::mem::take(&mut self.reachable).and(address);
+        self.names.otherwise = Some(address);
     }
 
     /// Gives a name addresses, reachable or not.
