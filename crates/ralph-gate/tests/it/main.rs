@@ -1,5 +1,10 @@
 //! The gate from the outside: real streams in, fake hosts on loopback behind it.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test whose preparations fail should fail there"
+)]
+
 mod cassette;
 mod credentials;
 mod dns;
