@@ -10,6 +10,7 @@
 //! - [`run`] holds the statuses, the commands and the table of which is allowed when.
 //! - [`event`] is the journal's one versioned enum, [`state`] folds it into where a run stands.
 //! - [`verdict`] decides whether a run is green, [`surface`] which changes touch its verification.
+//! - [`net`] decides what a sandbox may reach.
 //! - [`secret`] keeps secrets out of sight, in types and in streams.
 //! - [`ports`] are the traits that the outside implements.
 
@@ -19,6 +20,7 @@ pub mod event;
 pub mod id;
 pub mod lint;
 pub mod money;
+pub mod net;
 pub mod patch;
 pub mod path;
 pub mod plan;
