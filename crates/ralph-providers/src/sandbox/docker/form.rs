@@ -9,6 +9,7 @@ use bollard::models::{
 };
 use ralph_guest::command::Name;
 
+use super::door::SOCKET;
 use super::marks::{self, Marks};
 use super::program::{self, Access};
 use super::settings::DockerSettings;
@@ -18,8 +19,6 @@ use crate::docker::Facts;
 pub(super) const ROOT: &str = "/workspace";
 /// Where the directory of the socket is in a container.
 const LINK: &str = "/.ralph-link";
-/// The socket in that directory.
-pub(super) const SOCKET: &str = "guest";
 
 /// Which system calls a container may make.
 const SECCOMP: &str = include_str!("seccomp.json");
@@ -158,9 +157,11 @@ impl Form<'_> {
                 source: Some(marks::object(self.name)),
                 typ: Some(MountType::VOLUME),
                 read_only: Some(false),
+                // A volume that is not there yet is made with these.
                 volume_options: Some(MountVolumeOptions {
                     // A sandbox begins empty, whatever the image has there.
                     no_copy: Some(true),
+                    labels: Some(self.marks.write(self.name)),
                     ..MountVolumeOptions::default()
                 }),
                 ..Mount::default()
@@ -171,7 +172,7 @@ impl Form<'_> {
             target: Some(LINK.into()),
             source: Some(directory.to_string_lossy().into_owned()),
             typ: Some(MountType::BIND),
-            read_only: Some(false),
+            read_only: Some(true),
             ..Mount::default()
         }));
         mounts

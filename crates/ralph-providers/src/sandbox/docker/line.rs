@@ -1,8 +1,6 @@
 //! The connection to the guest in a container.
 
 use std::io;
-use std::os::fd::AsRawFd as _;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -32,28 +30,8 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Connects to the socket in a directory. `process` is the container's first process, which has
-    /// to be the one that answers: whoever can write to the directory could put another one there.
-    pub(super) async fn by_socket(
-        directory: &Path,
-        file: &str,
-        process: Option<i64>,
-    ) -> io::Result<Self> {
-        // By the open directory, because a path to a socket may only have some 100 bytes.
-        let open = std::fs::File::open(directory)?;
-        let path = if cfg!(target_os = "linux") {
-            format!("/proc/self/fd/{}/{file}", open.as_raw_fd()).into()
-        } else {
-            directory.join(file)
-        };
-        let socket = UnixStream::connect(path).await?;
-        let answering = socket.peer_cred()?.pid().map(i64::from);
-        if answering != process {
-            return Err(io::Error::new(
-                io::ErrorKind::PermissionDenied,
-                "another process than the guest answers",
-            ));
-        }
+    /// Speaks to a guest that has come by itself.
+    pub(super) async fn by_socket(socket: UnixStream) -> io::Result<Self> {
         let (reader, writer) = socket.into_split();
         Self::greet(reader, writer, Vec::new()).await
     }

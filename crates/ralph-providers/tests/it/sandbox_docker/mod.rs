@@ -1,5 +1,7 @@
 //! The Docker sandbox, on a real engine.
 
 mod contract;
+mod image;
 mod limits;
 mod place;
+mod users;
