@@ -143,10 +143,10 @@ impl DockerSandbox {
     }
 }
 
-/// Returns the environment of every command: what the door needs, and what the sandbox was made with.
+/// Returns the environment of every command: what the way out needs, and what the sandbox was made with.
 fn environment(container: &Container) -> BTreeMap<String, String> {
-    let mut variables = match &container.door {
-        Some(door) => door.environment(),
+    let mut variables = match &container.way_out {
+        Some(way_out) => way_out.environment(),
         None => BTreeMap::new(),
     };
     variables.extend(container.marks.env.clone());
