@@ -149,6 +149,8 @@ impl Wiring {
         Ok(Outside {
             sandboxes: self.sandboxes(&plan.sandbox, plan.container.as_ref())?,
             model: self.model(&plan.model, &used)?,
+            agent: None,
+            gate: None,
             price: price_of(&plan.model),
             scm: Arc::new(scm),
             git: self.git()?,
