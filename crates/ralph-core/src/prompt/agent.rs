@@ -49,8 +49,8 @@ pub fn build_agent(snapshot: &AgentSnapshot) -> String {
          itself and takes the tick back if it is not green. Change nothing else in that file.\n\
          6. Append what the next invocation has to know to `.ralph/progress.md`, and a lesson, if you \
          learned one the hard way, to `.ralph/guardrails.md`. Only append.\n\n\
-         A small deviation from the specification is noted in `.ralph/notes.md`. If the task cannot be \
-         done as it is specified, write `[blocked: why]` into `.ralph/notes.md`, make no commit and stop. \
+         A small deviation from the specification is noted in `.ralph/progress.md`. If the task cannot be \
+         done as it is specified, write `[blocked: why]` there, make no commit and stop. \
          If every box is ticked, run all checks, say that everything is complete, and make no commit.\n"
     );
     part(&mut prompt, "Boxes that are open", &boxes(snapshot));
