@@ -58,7 +58,10 @@ impl Drop for Fake {
 fn problem(error: &EngineError, directory: &Path) -> (String, String) {
     let problem = error.problem();
     let place = directory.display().to_string();
-    (problem.what.replace(&place, "[DIR]"), problem.fix)
+    let what = problem.what.replace(&place, "[DIR]");
+    // Every system has its own numbers.
+    let what = what.split(" (os error ").next().unwrap_or(&what);
+    (what.to_owned(), problem.fix)
 }
 
 const VERSION: (&str, u16, &str) = ("/version", 200, r#"{"ApiVersion":"1.41"}"#);
@@ -131,8 +134,7 @@ async fn a_socket_that_nobody_listens_on() {
     assert_eq!(
         problem(&error, directory.path()),
         (
-            "no Docker Engine answers at `unix://[DIR]/left.sock`: Connection refused (os error 111)"
-                .to_owned(),
+            "no Docker Engine answers at `unix://[DIR]/left.sock`: Connection refused".to_owned(),
             "start Docker, or correct `DOCKER_HOST`".to_owned()
         )
     );
