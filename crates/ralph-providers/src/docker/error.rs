@@ -121,6 +121,32 @@ impl EngineError {
         }
     }
 
+    /// Tells whether the engine says that it has no such thing.
+    pub fn is_not_found(&self) -> bool {
+        let not_found = |source: &Error| {
+            matches!(
+                source,
+                Error::DockerResponseServerError {
+                    status_code: 404,
+                    ..
+                }
+            )
+        };
+        match self {
+            Self::ImageMissing { .. } => true,
+            Self::Call { source, .. } => not_found(source),
+            Self::Host { .. }
+            | Self::SocketMissing { .. }
+            | Self::NotRunning { .. }
+            | Self::Forbidden { .. }
+            | Self::ApiTooOld { .. }
+            | Self::NotLinux { .. }
+            | Self::Architecture { .. }
+            | Self::NoSpace { .. }
+            | Self::Silent { .. } => false,
+        }
+    }
+
     /// Tells whether the engine's disk is full, by the engine's words.
     pub(super) fn tells_of_a_full_disk(&self) -> bool {
         match self {
@@ -186,7 +212,7 @@ pub(super) fn is_full(words: &str) -> bool {
 }
 
 /// Returns the engine's own words, without the layers of the client library around them.
-fn said(error: &Error) -> String {
+pub(super) fn said(error: &Error) -> String {
     if let Error::DockerResponseServerError { message, .. } = error {
         return message.trim().to_owned();
     }
