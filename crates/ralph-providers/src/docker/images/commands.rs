@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bollard::query_parameters::TagImageOptionsBuilder;
+use bollard::query_parameters::{RemoveImageOptions, TagImageOptionsBuilder};
 use ralph_core::image::{
     self, AgentImage, BadImageName, Checks, Effort, ImageName, Presence, Pull,
 };
@@ -100,7 +100,7 @@ impl Images {
             cache: cache_of(effort),
             network: self.network.as_deref(),
         };
-        build.run(&self.engine, watcher).await?;
+        self.replace(build, watcher).await?;
         Ok(tag)
     }
 
@@ -131,7 +131,7 @@ impl Images {
             cache: Cache::Used,
             network: self.network.as_deref(),
         };
-        build.run(&self.engine, watcher).await
+        self.replace(build, watcher).await
     }
 
     /// Pulls an image from its registry, whether it is here or not.
@@ -230,8 +230,31 @@ impl Images {
             cache: cache_of(effort),
             network: self.network.as_deref(),
         };
-        build.run(&self.engine, watcher).await?;
+        self.replace(build, watcher).await?;
         Ok(tag)
+    }
+
+    /// Builds an image; one that had its name and has no other is removed.
+    async fn replace(&self, build: Build<'_>, watcher: Watcher<'_>) -> Result<(), ImageError> {
+        let before = self.inspect(build.image).await?;
+        build.run(&self.engine, watcher).await?;
+        let Some(before) = before.and_then(|found| ImageName::parse(&found.id).ok()) else {
+            return Ok(());
+        };
+        let is_unnamed = self
+            .inspect(&before)
+            .await?
+            .is_some_and(|found| found.tags.is_empty());
+        if is_unnamed {
+            let options = None::<RemoveImageOptions>;
+            let call = self
+                .engine
+                .api()
+                .remove_image(before.as_str(), options, None);
+            // A container may still use it; then it stays.
+            self.engine.call("remove the image before", call).await.ok();
+        }
+        Ok(())
     }
 
     /// Returns an image that ours are built on, after pulling it if it is missing or was not looked

@@ -37,7 +37,7 @@ impl Lines {
     pub(super) fn close(&mut self) -> Option<Progress> {
         let line = without_colours(&std::mem::take(&mut self.open));
         let line = line.trim_end();
-        if line.is_empty() {
+        if line.is_empty() || is_bookkeeping(line) {
             return None;
         }
         if self.last.len() == TAIL {
@@ -52,6 +52,11 @@ impl Lines {
         self.close();
         self.last.into()
     }
+}
+
+/// Tells whether an engine speaks of its layers and containers, which nobody asked for.
+fn is_bookkeeping(line: &str) -> bool {
+    line.starts_with(" ---> ") || line.starts_with("Removing intermediate container ")
 }
 
 /// Reads `Step 3/11 : RUN …`.
@@ -110,6 +115,8 @@ mod tests {
             lines.push("\u{1b}[91mred\u{1b}[0m \u{1b}[1;31mbold\n"),
             [output("red bold")]
         );
+        let noise = " ---> Running in 12ab\nRemoving intermediate container 12ab\n ---> 34cd\n";
+        assert_eq!(lines.push(noise), []);
         assert_eq!(lines.push("Step one\nlast"), [output("Step one")]);
         assert_eq!(lines.close(), Some(output("last")));
         assert_eq!(lines.close(), None);
