@@ -45,13 +45,15 @@ pub enum EngineError {
         group: Option<String>,
     },
     /// The engine is older than what is spoken here.
-    #[error("the Docker Engine speaks API {version}, at least {MINIMUM_API} is needed")]
+    #[error(
+        "the Docker Engine is too old: it speaks API {version}, at least {MINIMUM_API} is needed"
+    )]
     ApiTooOld {
         /// Its version.
         version: String,
     },
     /// The engine runs containers of another system.
-    #[error("the Docker Engine runs `{os}` containers, `linux` is needed")]
+    #[error("the Docker Engine cannot be used: it runs `{os}` containers, `linux` is needed")]
     NotLinux {
         /// What it runs.
         os: String,
@@ -63,7 +65,9 @@ pub enum EngineError {
         image: String,
     },
     /// The image is for other machines.
-    #[error("image `{image}` is for `{has}`, the Docker Engine's machine is `{needs}`")]
+    #[error(
+        "image `{image}` cannot run here: it is for `{has}`, the Docker Engine's machine is `{needs}`"
+    )]
     Architecture {
         /// The image.
         image: String,

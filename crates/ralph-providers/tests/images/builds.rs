@@ -130,8 +130,9 @@ fn an_image_for_another_machine_is_refused() {
             .ensure(&ground.recipe(&image, &[]), Effort::Reuse)
             .await;
         let needs = ground.engine.facts().await.unwrap().architecture;
-        let expected =
-            format!("image `{image}` is for `s390x`, the Docker Engine's machine is `{needs}`");
+        let expected = format!(
+            "image `{image}` cannot run here: it is for `s390x`, the Docker Engine's machine is `{needs}`"
+        );
         assert_eq!(ended.unwrap_err().to_string(), expected);
     });
 }

@@ -125,6 +125,11 @@ impl Environment {
         self.get("PATH")
     }
 
+    /// Returns where the Docker Engine listens, unless at its default socket: `DOCKER_HOST`.
+    pub fn docker_host(&self) -> Option<&str> {
+        self.get("DOCKER_HOST")
+    }
+
     /// Tells whether a terminal may get colours: `NO_COLOR` is not set and `TERM` is not `dumb`.
     pub fn wants_colour(&self) -> bool {
         self.get("NO_COLOR").is_none() && self.get("TERM") != Some("dumb")
@@ -251,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_dotenv_adds_settings_and_credentials_and_nothing_else() {
-        let dotenv = "RALPH_HOME=/evil\nPATH=/evil\nHOME=/evil\nHTTPS_PROXY=http://evil\n\
+        let dotenv = "RALPH_HOME=/evil\nPATH=/evil\nHOME=/evil\nHTTPS_PROXY=http://evil\nDOCKER_HOST=tcp://evil\n\
                       RALPH_DEFAULT_PROVIDER=docker\nRALPH_DEFAULT_MODEL_PROFILE=cheap\n\
                       ZAI_API_KEY=from-dotenv\nOPENAI_API_KEY=from-dotenv\n";
         let real = [

@@ -88,7 +88,7 @@ async fn an_engine_that_is_too_old_is_refused() {
     assert_eq!(
         problem(&error, fake.directory.path()),
         (
-            "the Docker Engine speaks API 1.40, at least 1.41 is needed".to_owned(),
+            "the Docker Engine is too old: it speaks API 1.40, at least 1.41 is needed".to_owned(),
             "install Docker Engine 20.10 or newer".to_owned()
         )
     );
@@ -102,7 +102,8 @@ async fn an_engine_of_another_system_is_refused() {
     assert_eq!(
         problem(&error, fake.directory.path()),
         (
-            "the Docker Engine runs `windows` containers, `linux` is needed".to_owned(),
+            "the Docker Engine cannot be used: it runs `windows` containers, `linux` is needed"
+                .to_owned(),
             "switch Docker to Linux containers".to_owned()
         )
     );

@@ -137,7 +137,9 @@ impl Images {
     /// Pulls an image from its registry, whether it is here or not.
     pub async fn pull(&self, image: &ImageName, watcher: Watcher<'_>) -> Result<(), ImageError> {
         watcher(Progress::Doing(format!("pulling image `{image}`")));
-        pull::pull(&self.engine, image, watcher).await
+        pull::pull(&self.engine, image, watcher).await?;
+        self.remember(image, Answer::Came, watcher);
+        Ok(())
     }
 
     /// Loads a file as `docker save` writes it; returns the images that were in it.
@@ -274,34 +276,25 @@ impl Images {
         match (Pull::decide(presence, checks, effort, now), found) {
             (Pull::Skipped, Some(found)) => Ok(found),
             (Pull::Due, Some(found)) => match self.pull(image, watcher).await {
-                Ok(()) => {
-                    self.remember(image, now, Answer::Came, watcher);
-                    self.require(image).await
-                }
+                Ok(()) => self.require(image).await,
                 Err(error @ ImageError::Pull { .. }) => {
                     watcher(Progress::Warning(format!(
                         "cannot look for a newer `{image}`, the one that is here is used: {error}"
                     )));
-                    self.remember(image, now, Answer::Failed, watcher);
+                    self.remember(image, Answer::Failed, watcher);
                     Ok(found)
                 }
                 Err(error) => Err(error),
             },
             (Pull::Needed | Pull::Due | Pull::Skipped, _) => {
                 self.pull(image, watcher).await?;
-                self.remember(image, now, Answer::Came, watcher);
                 self.require(image).await
             }
         }
     }
 
-    fn remember(
-        &self,
-        image: &ImageName,
-        now: jiff::Timestamp,
-        answer: Answer,
-        watcher: Watcher<'_>,
-    ) {
+    fn remember(&self, image: &ImageName, answer: Answer, watcher: Watcher<'_>) {
+        let now = self.clock.now();
         let succeeded = match answer {
             Answer::Came => Some(now),
             Answer::Failed => self.memory.of(image).succeeded,

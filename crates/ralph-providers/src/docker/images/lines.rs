@@ -56,7 +56,14 @@ impl Lines {
 
 /// Tells whether an engine speaks of its layers and containers, which nobody asked for.
 fn is_bookkeeping(line: &str) -> bool {
-    line.starts_with(" ---> ") || line.starts_with("Removing intermediate container ")
+    [
+        " ---> ",
+        "Removing intermediate container ",
+        "Successfully built ",
+        "Successfully tagged ",
+    ]
+    .iter()
+    .any(|start| line.starts_with(start))
 }
 
 /// Reads `Step 3/11 : RUN …`.
@@ -66,7 +73,8 @@ fn step(line: &str) -> Option<Progress> {
     Some(Progress::Step {
         number: number.parse().ok()?,
         total: total.parse().ok()?,
-        instruction: instruction.to_owned(),
+        // Lines that were continued leave their indentation.
+        instruction: instruction.split_whitespace().collect::<Vec<_>>().join(" "),
     })
 }
 
@@ -100,11 +108,11 @@ mod tests {
         let mut lines = Lines::default();
         assert_eq!(lines.push("Step 3/11 : RUN ma"), []);
         assert_eq!(
-            lines.push("ke\n"),
+            lines.push("ke    && true\n"),
             [Progress::Step {
                 number: 3,
                 total: 11,
-                instruction: "RUN make".to_owned()
+                instruction: "RUN make && true".to_owned()
             }]
         );
         assert_eq!(

@@ -49,6 +49,14 @@ impl Base {
         };
         Ok(Self::Agent { on })
     }
+
+    /// Returns the image's name, where somebody gave it one.
+    pub fn name(&self) -> Option<&ImageName> {
+        match self {
+            Self::Named(name) => Some(name),
+            Self::Agent { .. } => None,
+        }
+    }
 }
 
 #[cfg(test)]
