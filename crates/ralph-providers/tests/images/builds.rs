@@ -115,6 +115,10 @@ fn every_kind_of_image_can_be_looked_at() {
         let other = ground.name("other");
         ground.images.tag(&image, &other).await.unwrap();
         assert_eq!(ground.id(&other).await, found.id);
+        ground.images.remove(&image).await.unwrap();
+        ground.images.remove(&image).await.unwrap();
+        let found = ground.images.inspect(&other).await.unwrap().unwrap();
+        assert_eq!(found.tags, [other.to_string()]);
     });
 }
 

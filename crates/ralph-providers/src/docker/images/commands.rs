@@ -162,6 +162,21 @@ impl Images {
         Ok(self.engine.call(&doing, call).await?)
     }
 
+    /// Removes an image, or one of its names if it has others. One that is gone is fine.
+    pub async fn remove(&self, image: &ImageName) -> Result<(), ImageError> {
+        let options = None::<RemoveImageOptions>;
+        let call = self
+            .engine
+            .api()
+            .remove_image(image.as_str(), options, None);
+        let doing = format!("remove image `{image}`");
+        match self.engine.call(&doing, call).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Returns what the engine says about an image; none if it has no such image.
     pub async fn inspect(&self, image: &ImageName) -> Result<Option<Found>, ImageError> {
         let call = self.engine.api().inspect_image(image.as_str());
@@ -248,13 +263,8 @@ impl Images {
             .await?
             .is_some_and(|found| found.tags.is_empty());
         if is_unnamed {
-            let options = None::<RemoveImageOptions>;
-            let call = self
-                .engine
-                .api()
-                .remove_image(before.as_str(), options, None);
             // A container may still use it; then it stays.
-            self.engine.call("remove the image before", call).await.ok();
+            self.remove(&before).await.ok();
         }
         Ok(())
     }
