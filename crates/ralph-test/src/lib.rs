@@ -2,9 +2,15 @@
 //!
 //! - [`sandbox_contract`] holds a sandbox provider to every promise of the port.
 //! - [`Collect`] keeps what a command printed.
+//! - [`left_out_without_docker`] is the first line of a test that needs a Docker Engine.
+//! - [`PrivateEngine`] is an engine that a test may kill.
 
 mod collect;
+mod docker;
+mod private_engine;
 mod sandbox_contract;
 
 pub use collect::Collect;
+pub use docker::{BASE_IMAGE, left_out_without_docker};
+pub use private_engine::PrivateEngine;
 pub use sandbox_contract::sandbox_contract;

@@ -159,6 +159,13 @@ pub trait OutputSink: Send {
     fn chunk(&mut self, stream: Stream, bytes: &[u8]);
 }
 
+/// Gives a command more to read while it runs.
+#[async_trait]
+pub trait InputSource: Send {
+    /// Waits for the next bytes; none at the end. Dropping the wait loses nothing.
+    async fn next(&mut self) -> Option<Vec<u8>>;
+}
+
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -171,6 +178,8 @@ pub enum Ended {
     TimedOut,
     /// Its tree was killed because it printed too much.
     OutputLimit,
+    /// Its tree was killed because it filled the sandbox's disk.
+    DiskLimit,
     /// Something in its tree was killed for lack of memory, whatever the exit code says.
     OutOfMemory,
 }
@@ -186,6 +195,8 @@ pub struct ExecOutcome {
     pub stdout_bytes: u64,
     /// How many bytes it printed on standard error, kept or not.
     pub stderr_bytes: u64,
+    /// Something in its tree could not start another process, because there were too many.
+    pub process_limit: bool,
 }
 
 impl Ended {
@@ -195,7 +206,7 @@ impl Ended {
             Self::Exited(code) => code,
             Self::Signalled(signal) => 128 + signal,
             Self::TimedOut => 124,
-            Self::OutputLimit | Self::OutOfMemory => 137,
+            Self::OutputLimit | Self::DiskLimit | Self::OutOfMemory => 137,
         }
     }
 
@@ -212,6 +223,7 @@ impl fmt::Display for Ended {
             Self::Signalled(signal) => write!(f, "killed by signal {signal}"),
             Self::TimedOut => f.write_str("timed out (124)"),
             Self::OutputLimit => f.write_str("killed: printed too much"),
+            Self::DiskLimit => f.write_str("killed: the sandbox's disk is full"),
             Self::OutOfMemory => f.write_str("killed: out of memory"),
         }
     }
@@ -285,6 +297,15 @@ pub enum SandboxError {
         /// Why it did not.
         source: std::io::Error,
     },
+    /// The sandbox stopped in the middle and goes on again, but what it did until then is unknown.
+    #[error("interrupted: {why}")]
+    Interrupted {
+        /// What happened to the sandbox.
+        why: String,
+    },
+    /// What the provider stands on does not work.
+    #[error("{}", .0.what)]
+    Provider(Problem),
     /// The machine refused.
     #[error("cannot {doing}: {source}")]
     Io {
@@ -304,6 +325,13 @@ pub trait Sandbox: Send + Sync {
     async fn exec(
         &self,
         exec: Exec,
+        output: &mut dyn OutputSink,
+    ) -> Result<ExecOutcome, SandboxError>;
+    /// Runs a command that reads what `input` gives it, after what it has in `stdin`.
+    async fn converse(
+        &self,
+        exec: Exec,
+        input: &mut dyn InputSource,
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError>;
     /// Returns a regular file's bytes if there are at most `limit`.

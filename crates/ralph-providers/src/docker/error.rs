@@ -125,29 +125,36 @@ impl EngineError {
         }
     }
 
-    /// Tells whether the engine says that it has no such thing.
-    pub fn is_not_found(&self) -> bool {
-        let not_found = |source: &Error| {
-            matches!(
-                source,
-                Error::DockerResponseServerError {
-                    status_code: 404,
-                    ..
-                }
-            )
-        };
+    /// Tells whether the engine says that there is no such thing.
+    pub fn is_missing(&self) -> bool {
+        self.status() == Some(404)
+    }
+
+    /// Tells whether the engine says that the thing is in another state than the call needs.
+    pub fn is_conflict(&self) -> bool {
+        self.status() == Some(409)
+    }
+
+    /// Returns the engine's number for what went wrong, where it gave one.
+    fn status(&self) -> Option<u16> {
         match self {
-            Self::ImageMissing { .. } => true,
-            Self::Call { source, .. } => not_found(source),
+            Self::Call { source, .. } => {
+                if let Error::DockerResponseServerError { status_code, .. } = &**source {
+                    Some(*status_code)
+                } else {
+                    None
+                }
+            }
             Self::Host { .. }
             | Self::SocketMissing { .. }
             | Self::NotRunning { .. }
             | Self::Forbidden { .. }
             | Self::ApiTooOld { .. }
             | Self::NotLinux { .. }
+            | Self::ImageMissing { .. }
             | Self::Architecture { .. }
             | Self::NoSpace { .. }
-            | Self::Silent { .. } => false,
+            | Self::Silent { .. } => None,
         }
     }
 

@@ -1,7 +1,6 @@
 //! What every test stands on: the engine, names of its own, and a way to clean up.
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,10 +12,9 @@ use ralph_core::image::{AgentImage, Effort, ImageName, ProjectConfig};
 use ralph_core::ports::Clock;
 use ralph_providers::docker::Engine;
 use ralph_providers::docker::images::{Base, ImageError, Images, Progress, Project, Recipe};
+pub(crate) use ralph_test::BASE_IMAGE as BOOKWORM;
+use ralph_test::left_out_without_docker;
 use tempfile::TempDir;
-
-/// The image that every engine for tests has.
-pub(crate) const BOOKWORM: &str = "ralph-base:bookworm";
 
 /// A clock that a test sets.
 #[derive(Debug, Default)]
@@ -54,9 +52,7 @@ pub(crate) struct Ground {
 
 /// Runs a test, unless tests with an engine are left out, and removes the images that it made.
 pub(crate) fn with_engine<F: Future<Output = ()>>(test: impl FnOnce(Arc<Ground>) -> F) {
-    if std::env::var_os("RALPH_TEST_NO_DOCKER").is_some_and(|value| value == "1") {
-        let told = b"left out: RALPH_TEST_NO_DOCKER=1 is set, so nothing is tried with an engine\n";
-        std::io::stderr().write_all(told).unwrap();
+    if left_out_without_docker() {
         return;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -76,19 +72,12 @@ pub(crate) fn with_engine<F: Future<Output = ()>>(test: impl FnOnce(Arc<Ground>)
 impl Ground {
     async fn new() -> Self {
         let host = std::env::var_os("DOCKER_HOST").map(|host| host.into_string().unwrap());
-        let engine = Engine::connect(host.as_deref()).await.unwrap_or_else(|error| {
-            panic!("these tests need a Docker Engine (`scripts/engine` starts one, RALPH_TEST_NO_DOCKER=1 leaves them out): {error}")
-        });
+        let engine = Engine::connect(host.as_deref()).await.unwrap();
         let memory = tempfile::tempdir().unwrap();
         let clock = Arc::new(SetClock::default());
         let place = memory.path().join("images");
         // No step here needs a network, and the engine's own may not be there.
         let images = Images::new(engine.clone(), place, clock.clone()).with_build_network("none");
-        let bookworm = ImageName::parse(BOOKWORM).unwrap();
-        assert!(
-            images.exists(&bookworm).await.unwrap(),
-            "these tests need the image `{BOOKWORM}`, which `scripts/engine` makes"
-        );
         let word = memory.path().file_name().unwrap().to_string_lossy();
         Self {
             engine,

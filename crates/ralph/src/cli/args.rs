@@ -134,6 +134,9 @@ pub struct RunArgs {
     /// Use this model, such as scripted:FILE.jsonl
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub model: Option<String>,
+    /// Look for newer versions of the image and build it anew
+    #[arg(long)]
+    pub rebuild: bool,
     /// Print the plan and start nothing
     #[arg(long)]
     pub dry_run: bool,

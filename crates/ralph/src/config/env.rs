@@ -125,11 +125,6 @@ impl Environment {
         self.get("PATH")
     }
 
-    /// Returns where the Docker Engine listens, unless at its default socket: `DOCKER_HOST`.
-    pub fn docker_host(&self) -> Option<&str> {
-        self.get("DOCKER_HOST")
-    }
-
     /// Tells whether a terminal may get colours: `NO_COLOR` is not set and `TERM` is not `dumb`.
     pub fn wants_colour(&self) -> bool {
         self.get("NO_COLOR").is_none() && self.get("TERM") != Some("dumb")
@@ -149,6 +144,11 @@ impl Environment {
     /// Returns the fallback profile of tasks that name none.
     pub fn fallback_profile(&self) -> Option<&str> {
         self.get("RALPH_FALLBACK_MODEL_PROFILE")
+    }
+
+    /// Returns the Docker Engine that the user's other tools speak to.
+    pub fn docker_host(&self) -> Option<&str> {
+        self.get("DOCKER_HOST")
     }
 
     /// Returns the sandbox provider of tasks that name none.

@@ -3,7 +3,6 @@
 //! What needs an engine needs `ralph-base:bookworm`, too, which `scripts/engine` provides; without
 //! it those tests fail, and `RALPH_TEST_NO_DOCKER=1` leaves them out and says so.
 
-use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use ralph_core::id::Digest;
 use ralph_core::image::ImageName;
 use ralph_providers::docker::Engine;
 use ralph_providers::docker::images::Images;
+use ralph_test::left_out_without_docker;
 use serde_json::{Value, json};
 use snapbox::{assert_data_eq, str};
 
@@ -132,28 +132,16 @@ struct Scene {
 impl Scene {
     /// Returns nothing if tests with an engine are left out.
     fn new(name: &str) -> Option<Self> {
-        if std::env::var_os("RALPH_TEST_NO_DOCKER").is_some_and(|value| value == "1") {
-            let told =
-                b"left out: RALPH_TEST_NO_DOCKER=1 is set, so nothing is tried with an engine\n";
-            std::io::stderr().write_all(told).unwrap();
+        if left_out_without_docker() {
             return None;
         }
         let ralph = Ralph::new();
         // A registry that refuses at once, so that a pull never leaves this machine.
         let image = format!("127.0.0.1:1/ralph-test-{}-{name}:1", std::process::id());
-        let scene = Self {
+        Some(Self {
             ralph,
             image: ImageName::parse(&image).unwrap(),
-        };
-        scene.with_images(async |images| {
-            let base = ImageName::parse("ralph-base:bookworm").unwrap();
-            let is_there = images.exists(&base).await.unwrap();
-            assert!(
-                is_there,
-                "these tests need the image `{base}`, which `scripts/engine` makes"
-            );
-        });
-        Some(scene)
+        })
     }
 
     fn with_images(&self, work: impl AsyncFnOnce(Images)) {
@@ -163,10 +151,13 @@ impl Scene {
             .unwrap();
         runtime.block_on(async {
             let host = std::env::var_os("DOCKER_HOST").map(|host| host.into_string().unwrap());
-            let engine = Engine::connect(host.as_deref()).await.unwrap_or_else(|error| {
-                panic!("these tests need a Docker Engine (`scripts/engine` starts one, RALPH_TEST_NO_DOCKER=1 leaves them out): {error}")
-            });
-            work(Images::new(engine, self.ralph.project().to_owned(), Arc::new(Stopped))).await;
+            let engine = Engine::connect(host.as_deref()).await.unwrap();
+            work(Images::new(
+                engine,
+                self.ralph.project().to_owned(),
+                Arc::new(Stopped),
+            ))
+            .await;
         });
     }
 

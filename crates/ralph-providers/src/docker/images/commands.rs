@@ -172,7 +172,7 @@ impl Images {
         let doing = format!("remove image `{image}`");
         match self.engine.call(&doing, call).await {
             Ok(_) => Ok(()),
-            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) if is_gone(&error) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
@@ -186,7 +186,7 @@ impl Images {
             .await
         {
             Ok(answer) => Ok(Some(Found::read(answer))),
-            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) if is_gone(&error) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
@@ -326,6 +326,11 @@ impl Images {
 enum Answer {
     Came,
     Failed,
+}
+
+/// Tells whether the engine says that it has no such image.
+fn is_gone(error: &EngineError) -> bool {
+    error.is_missing() || matches!(error, EngineError::ImageMissing { .. })
 }
 
 /// Returns what an agent's image is built on.

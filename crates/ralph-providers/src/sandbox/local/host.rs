@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
 
-use super::programs;
+use ralph_guest::command;
 
 /// What a command gets from the machine it runs on.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ impl Host {
         // A command that shares our terminal could write to it and read from it by `/dev/tty`.
         let has_terminal = File::open("/dev/tty").is_ok();
         let setsid = has_terminal
-            .then(|| programs::find(&search_path, "setsid"))
+            .then(|| command::find(&search_path, "setsid"))
             .flatten();
         Self {
             search_path,
@@ -33,6 +33,6 @@ impl Host {
     }
 
     pub(super) fn has_program(&self, program: &str) -> bool {
-        programs::find(&self.search_path, program).is_some()
+        command::find(&self.search_path, program).is_some()
     }
 }

@@ -14,17 +14,15 @@ use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
     Isolation, Problem, Sandbox, SandboxError, SandboxId, SandboxInfo, SandboxProvider, SandboxSpec,
 };
+use ralph_guest::command::{self, HOME, Name, Owner, TMP};
+use ralph_guest::files::erase;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-use super::environment::{HOME, TMP};
-use super::erase::erase;
 use super::host::Host;
-use super::mark::Name;
+use super::name;
 use super::record::Record;
 use super::sandbox::LocalSandbox;
-use super::sweep::{self, Owner};
-use super::tree;
 
 /// Sandboxes that are directories, with commands that are processes of the user.
 ///
@@ -45,7 +43,7 @@ impl LocalProvider {
         Self {
             root: std::path::absolute(&root).unwrap_or(root),
             host: Host::new(search_path.into()),
-            adoption: sweep::adopt_orphans(),
+            adoption: command::adopt_orphans(),
         }
     }
 
@@ -61,12 +59,12 @@ impl LocalProvider {
         private_directory().recursive(true).create(&self.root)?;
         let name = Name::random();
         // First of all, because it fails if the name is taken.
-        private_directory().create(self.root.join(&name.id().0))?;
+        private_directory().create(self.root.join(&name::id(name).0))?;
         match self.furnish(name, spec) {
             Ok(dir) => Ok((name, dir)),
             Err(error) => {
                 let root = self.open_root()?;
-                erase(&root, name.id().0.as_ref())?;
+                erase(&root, name::id(name).0.as_ref())?;
                 Record::remove(&self.root, name)?;
                 Err(error)
             }
@@ -75,7 +73,7 @@ impl LocalProvider {
 
     fn furnish(&self, name: Name, spec: &SandboxSpec) -> io::Result<Dir> {
         Record::of(spec).store(&self.root, name)?;
-        let dir = self.open_root()?.open_dir(&name.id().0)?;
+        let dir = self.open_root()?.open_dir(&name::id(name).0)?;
         make_directories(&dir)?;
         Ok(dir)
     }
@@ -84,7 +82,7 @@ impl LocalProvider {
     fn open(&self, name: Name) -> io::Result<Option<(Dir, Record)>> {
         let opened = self
             .open_root()
-            .and_then(|root| root.open_dir(&name.id().0));
+            .and_then(|root| root.open_dir(&name::id(name).0));
         let dir = match opened {
             Ok(dir) => dir,
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -155,10 +153,10 @@ impl SandboxProvider for LocalProvider {
     }
 
     async fn attach(&self, id: &SandboxId) -> Result<Option<Box<dyn Sandbox>>, SandboxError> {
-        let Some(name) = Name::parse(&id.0) else {
+        let Some(name) = name::parse(&id.0) else {
             return Ok(None);
         };
-        tree::kill(Owner::Sandbox(name)).await;
+        command::kill(Owner::Sandbox(name)).await;
         let opened = self
             .open(name)
             .map_err(|source| self.failed(&format!("open sandbox `{id}`"), source))?;
@@ -172,7 +170,7 @@ impl SandboxProvider for LocalProvider {
         for name in Record::names(&self.root).map_err(failed)? {
             let record = Record::load(&self.root, name).map_err(failed)?;
             infos.push(SandboxInfo {
-                id: name.id(),
+                id: name::id(name),
                 labels: record.labels,
             });
         }

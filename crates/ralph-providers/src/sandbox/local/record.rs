@@ -7,9 +7,10 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use ralph_core::ports::{Labels, SandboxSpec};
+use ralph_guest::command::Name;
 use serde::{Deserialize, Serialize};
 
-use super::mark::Name;
+use super::name;
 
 const SUFFIX: &str = ".json";
 
@@ -30,7 +31,7 @@ impl Record {
 
     /// Writes the record so that it survives a power cut.
     pub(super) fn store(&self, root: &Path, name: Name) -> io::Result<()> {
-        let temporary = root.join(format!(".{}{SUFFIX}", name.id()));
+        let temporary = root.join(format!(".{}{SUFFIX}", name::id(name)));
         let mut file = OpenOptions::new()
             .write(true)
             .create(true)
@@ -71,12 +72,12 @@ impl Record {
         for entry in entries {
             let file = entry?.file_name();
             let id = file.to_str().unwrap_or_default();
-            names.extend(Name::parse(id.strip_suffix(SUFFIX).unwrap_or(id)));
+            names.extend(name::parse(id.strip_suffix(SUFFIX).unwrap_or(id)));
         }
         Ok(names)
     }
 }
 
 fn path(root: &Path, name: Name) -> PathBuf {
-    root.join(format!("{}{SUFFIX}", name.id()))
+    root.join(format!("{}{SUFFIX}", name::id(name)))
 }

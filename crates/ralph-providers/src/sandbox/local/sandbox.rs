@@ -1,33 +1,27 @@
 //! The live handle of a local sandbox.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, MetadataExt as _};
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
-    Entry, Exec, ExecOutcome, OutputSink, Sandbox, SandboxError, SandboxId, WriteMode,
+    Entry, Exec, ExecOutcome, InputSource, OutputSink, Sandbox, SandboxError, SandboxId, WriteMode,
 };
-use tokio::process::Command;
+use ralph_guest::command::{
+    self, Bounds, HOME, Input, Invocation, Mark, Name, Owner, Start, TMP, Tree,
+};
+use ralph_guest::files::{Place, Refusal, erase};
 use tokio::time::Instant;
 
-use super::environment::{self, HOME, TMP};
-use super::erase::erase;
-use super::exec::{Bounds, attend};
-use super::files;
 use super::host::Host;
-use super::invocation::Invocation;
-use super::mark::{Mark, Name};
-use super::programs;
+use super::name;
 use super::record::Record;
-use super::refusal::Attempt;
-use super::sweep::Owner;
-use super::tree::{self, Tree};
+use crate::sandbox::convert::{self, Fed, Forward};
 
 /// One directory, seen through a handle that nothing leads out of.
 #[derive(Debug)]
@@ -35,7 +29,7 @@ pub(super) struct LocalSandbox {
     id: SandboxId,
     name: Name,
     root: PathBuf,
-    dir: Dir,
+    place: Arc<Place>,
     env: BTreeMap<String, String>,
     host: Host,
 }
@@ -49,22 +43,29 @@ impl LocalSandbox {
         host: Host,
     ) -> Self {
         Self {
-            id: name.id(),
+            id: name::id(name),
             name,
             root: root.to_owned(),
-            dir,
+            place: Arc::new(Place::new(dir)),
             env,
             host,
         }
     }
 
-    fn attempt<'a>(&'a self, verb: &'static str, path: &'a SandboxPath) -> Attempt<'a> {
-        Attempt {
-            id: &self.id,
-            dir: &self.dir,
-            path,
-            verb,
+    /// Says why something was not done: also, that the whole sandbox has been removed.
+    fn refused(&self, verb: &str, path: &SandboxPath, refusal: Refusal) -> SandboxError {
+        match refusal {
+            Refusal::NotFound if self.is_gone() => SandboxError::Gone(self.id.clone()),
+            Refusal::NotFound | Refusal::Escapes | Refusal::NotRegular | Refusal::Io(_) => {
+                convert::refused(verb, path.as_str(), refusal)
+            }
         }
+    }
+
+    /// The handle outlives the directory; a directory without a name has been removed.
+    fn is_gone(&self) -> bool {
+        let metadata = self.place.dir().dir_metadata();
+        !metadata.is_ok_and(|metadata| metadata.nlink() > 0)
     }
 
     /// Starts a command, with its output at pipes.
@@ -74,68 +75,69 @@ impl LocalSandbox {
         cwd: &SandboxPath,
         env: &BTreeMap<String, String>,
     ) -> Result<Tree, SandboxError> {
-        let entering = self.attempt("enter", cwd);
-        let directory = self
-            .dir
-            .open_dir(cwd.as_str())
-            .map_err(|source| entering.refused(source))?;
+        let entering = |refusal| self.refused("enter", cwd, refusal);
+        let directory = self.place.enter(cwd.as_str().as_ref()).map_err(entering)?;
         // A command may remove them like anything else; the next one has them again.
         for name in [HOME, TMP] {
-            self.dir.create_dir(name).ok();
+            self.place.dir().create_dir(name).ok();
         }
         let spawn = |source| SandboxError::Spawn {
             program: invocation.argv.first().cloned().unwrap_or_default(),
             source,
         };
-        let [program, arguments @ ..] = invocation.argv.as_slice() else {
-            let nothing = io::Error::new(ErrorKind::InvalidInput, "no program is named");
-            return Err(spawn(nothing));
-        };
         let mark = Mark::next(self.name);
         let root = self.root.join(&self.id.0);
-        let variables = environment::of_command(
+        let variables = command::of_command(
             &self.host.search_path,
             &root,
             (self.name, mark),
             [&self.host.toolchains, &self.env, env],
         );
-        // A program by its path, in an environment that is set up before, can be started without
-        // copying this process first, which costs as much as a small command takes.
-        let search_path = variables.get(OsStr::new("PATH"));
-        let file = search_path.and_then(|path| programs::find(path, program));
-        let file = file.as_deref().unwrap_or(program.as_ref());
-        let mut command = match &self.host.setsid {
-            Some(setsid) => Command::new(setsid),
-            None => Command::new(file),
+        let start = Start {
+            invocation,
+            directory: (&directory, &root.join(cwd.as_str())),
+            variables: &variables,
+            user: None,
+            setsid: self.host.setsid.as_deref(),
         };
-        if self.host.setsid.is_some() {
-            command.arg(program);
-        } else {
-            command.arg0(program).process_group(0);
-        }
-        command
-            .args(arguments)
-            .env_clear()
-            .envs(&variables)
-            .current_dir(path_of(&directory, &root.join(cwd.as_str())))
-            .stdin(invocation.stdin())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        Tree::spawn(command, mark).map_err(|source| match directory.symlink_metadata(".") {
-            Ok(_) => spawn(source),
-            Err(sealed) => entering.refused(sealed),
-        })
+        start
+            .tree(mark)
+            .map_err(|source| match directory.symlink_metadata(".") {
+                Ok(_) => spawn(source),
+                Err(sealed) => entering(sealed.into()),
+            })
     }
 }
 
-/// Returns a path that leads to a directory that is open. On Linux it names the open handle itself,
-/// so that nothing can be put in its place before the command starts there.
-fn path_of(dir: &Dir, path: &Path) -> PathBuf {
-    use std::os::fd::AsRawFd as _;
-    if cfg!(target_os = "linux") {
-        PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd()))
-    } else {
-        path.to_owned()
+impl LocalSandbox {
+    async fn run(
+        &self,
+        exec: Exec,
+        later: Option<&mut dyn InputSource>,
+        output: &mut dyn OutputSink,
+    ) -> Result<ExecOutcome, SandboxError> {
+        let started = Instant::now();
+        let reads = if exec.stdin.is_empty() && later.is_none() {
+            Input::Nothing
+        } else {
+            Input::Piped
+        };
+        let invocation = Invocation::new(convert::program(exec.program), reads);
+        let tree = self.start(&invocation, &exec.cwd, &exec.env)?;
+        let bounds = Bounds {
+            started,
+            input: Fed::new([invocation.opening, &exec.stdin].concat(), later),
+            timeout: exec.timeout,
+            output_limit: exec.output_limit,
+            warden: command::never(),
+        };
+        command::attend(tree, bounds, &mut Forward(output))
+            .await
+            .map(convert::outcome)
+            .map_err(|source| SandboxError::Io {
+                doing: format!("wait for a command in sandbox `{}`", self.id),
+                source,
+            })
     }
 }
 
@@ -150,25 +152,35 @@ impl Sandbox for LocalSandbox {
         exec: Exec,
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError> {
-        let started = Instant::now();
-        let invocation = Invocation::new(exec.program, exec.stdin);
-        let tree = self.start(&invocation, &exec.cwd, &exec.env)?;
-        let bounds = Bounds {
-            started,
-            input: invocation.input,
-            timeout: exec.timeout,
-            output_limit: exec.output_limit,
-        };
-        attend(tree, bounds, output)
-            .await
-            .map_err(|source| SandboxError::Io {
-                doing: format!("wait for a command in sandbox `{}`", self.id),
-                source,
-            })
+        self.run(exec, None, output).await
+    }
+
+    async fn converse(
+        &self,
+        exec: Exec,
+        input: &mut dyn InputSource,
+        output: &mut dyn OutputSink,
+    ) -> Result<ExecOutcome, SandboxError> {
+        self.run(exec, Some(input), output).await
     }
 
     async fn read(&self, path: &SandboxPath, limit: u64) -> Result<Vec<u8>, SandboxError> {
-        files::read(&self.attempt("read", path), limit)
+        let refused = |refusal| self.refused("read", path, refusal);
+        let reading = self.place.read(path.as_str().as_ref()).map_err(refused)?;
+        let too_large = |size| SandboxError::TooLarge {
+            path: path.to_string(),
+            size,
+            limit,
+        };
+        if reading.size() > limit {
+            return Err(too_large(reading.size()));
+        }
+        let bytes = reading.whole(limit);
+        let bytes = bytes.map_err(|source| convert::failed("read", path.as_str(), source))?;
+        if bytes.len() as u64 > limit {
+            return Err(too_large(bytes.len() as u64));
+        }
+        Ok(bytes)
     }
 
     async fn write(
@@ -177,58 +189,50 @@ impl Sandbox for LocalSandbox {
         bytes: &[u8],
         mode: WriteMode,
     ) -> Result<(), SandboxError> {
-        let attempt = self.attempt("write", path);
-        match mode {
-            WriteMode::Replace => files::replace(&attempt, bytes),
-            WriteMode::Append => files::append(&attempt, bytes),
+        let refused = |refusal| self.refused("write", path, refusal);
+        let target = Path::new(path.as_str());
+        let mut writing = match mode {
+            WriteMode::Replace => self.place.replace(target),
+            WriteMode::Append => self.place.append(target),
         }
+        .map_err(refused)?;
+        writing
+            .piece(bytes)
+            .map_err(|source| refused(source.into()))?;
+        writing.finish().map_err(refused)
     }
 
     async fn list(&self, path: &SandboxPath) -> Result<Vec<Entry>, SandboxError> {
-        files::list(&self.attempt("list", path))
+        let refused = |refusal| self.refused("list", path, refusal);
+        let entries = self.place.list(path.as_str().as_ref()).map_err(refused)?;
+        Ok(entries.into_iter().map(convert::entry).collect())
     }
 
     async fn delete(&self, path: &SandboxPath) -> Result<(), SandboxError> {
-        let attempt = self.attempt("delete", path);
-        let whole = Path::new(path.as_str());
-        let parent = whole
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        let name = whole.file_name().unwrap_or(OsStr::new(".")).to_owned();
-        match self.dir.open_dir(parent) {
-            Ok(parent) => in_background(move || erase(&parent, &name))
-                .await
-                .map_err(|source| attempt.refused(source)),
-            // Below something that is missing, or no directory, there is nothing to remove.
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(attempt.refused(error)),
-        }
+        let (place, whole) = (self.place.clone(), PathBuf::from(path.as_str()));
+        in_background(move || place.delete(&whole))
+            .await
+            .map_err(|refusal| self.refused("delete", path, refusal))
     }
 
     async fn remove(&self) -> Result<(), SandboxError> {
-        tree::kill(Owner::Sandbox(self.name)).await;
+        command::kill(Owner::Sandbox(self.name)).await;
         let (root, name) = (self.root.clone(), self.name);
         in_background(move || {
             let parent = Dir::open_ambient_dir(&root, ambient_authority())?;
-            erase(&parent, name.id().0.as_ref())?;
-            Record::remove(&root, name)
+            erase(&parent, name::id(name).0.as_ref())?;
+            Ok(Record::remove(&root, name)?)
         })
         .await
-        .map_err(|source| SandboxError::Io {
-            doing: format!("remove sandbox `{}`", self.id),
-            source,
-        })
+        .map_err(|refusal| convert::refused("remove sandbox", &self.id.0, refusal))
     }
 }
 
 /// Does something long on a thread of its own: a directory can hold any number of files.
-async fn in_background(work: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
+async fn in_background(
+    work: impl FnOnce() -> Result<(), Refusal> + Send + 'static,
+) -> Result<(), Refusal> {
     tokio::task::spawn_blocking(work)
         .await
-        .unwrap_or_else(|stopped| Err(io::Error::other(stopped)))
+        .unwrap_or_else(|stopped| Err(Refusal::Io(io::Error::other(stopped))))
 }

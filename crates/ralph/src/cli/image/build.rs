@@ -36,7 +36,7 @@ pub(super) async fn run(
 ) -> Result<ExitCode, CliError> {
     let (base, on) = (command::base(settings)?, command::built_on(settings)?);
     let (method, note) = choose(&args, context)?;
-    let images = command::images(context).await?;
+    let images = command::images(settings, context).await?;
     let mut shown = Shown::new(context, settings);
     if let Some(note) = note {
         shown.line(&Line::new().quiet(note));

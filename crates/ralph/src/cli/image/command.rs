@@ -6,12 +6,13 @@ use ralph_core::ports::Problem;
 use super::args::{ImageArgs, ImageCommand};
 use super::show::show;
 use super::{build, pull, status};
+use crate::cli::container;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::ExitCode;
 use crate::config::Settings;
-use crate::terminal::Work;
 use crate::terminal::line::Line;
+use crate::terminal::{Mode, Work};
 use crate::wire::image::{Base, ImageError, Images, Progress};
 
 /// Does what was typed.
@@ -46,10 +47,10 @@ pub(super) fn built_on(settings: &Settings) -> Result<Option<ImageName>, CliErro
     })
 }
 
-/// Connects to the engine.
-pub(super) async fn images(context: &Context) -> Result<Images, CliError> {
-    let host = context.environment().docker_host();
-    let connected = context.wiring()?.images(host).await;
+/// Connects to the engine that runs would use, too.
+pub(super) async fn images(settings: &Settings, context: &Context) -> Result<Images, CliError> {
+    let host = container::engine(settings, context).await?;
+    let connected = context.wiring()?.images(host.as_deref()).await;
     connected.map_err(|error| told(&error.problem()))
 }
 
@@ -60,8 +61,13 @@ pub(super) struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
+    /// Shows it as it fits standard output and the settings.
     pub(super) fn new(context: &'a Context, settings: &Settings) -> Self {
-        let mode = context.view_mode(false, settings);
+        Self::with(context, context.view_mode(false, settings))
+    }
+
+    /// Shows it in this way.
+    pub(super) fn with(context: &'a Context, mode: Mode) -> Self {
         Self {
             context,
             work: Work::new(Box::new(std::io::stdout()), mode),

@@ -21,7 +21,7 @@ pub(super) async fn run(
         Some(image) => image,
         None => wanted(&command::base(settings)?)?,
     };
-    let images = command::images(context).await?;
+    let images = command::images(settings, context).await?;
     let mut shown = Shown::new(context, settings);
     let is_enough = settings.sandbox.use_local_image && !args.force;
     let is_here = images

@@ -43,12 +43,14 @@ pub(super) async fn run(
         (None, None) => command::base(settings)?,
     };
     let agent = args.agent.unwrap_or(AgentImage::Plain);
-    let host = context.environment().docker_host();
-    let status = match context.wiring()?.images(host).await {
+    let status = match command::images(settings, context).await {
         Ok(images) => look(&images, agent, &base).await,
         Err(error) => Status {
             name: name_of(agent, &base),
-            state: State::Unknown(error.problem()),
+            state: State::Unknown(Problem {
+                what: format!("{}: {}", error.what, error.why),
+                fix: error.fix,
+            }),
         },
     };
     if args.json {

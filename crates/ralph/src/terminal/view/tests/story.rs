@@ -35,6 +35,7 @@ pub(super) fn created() -> Event {
         engine: Engine::Actions,
         sandbox: "local".into(),
         isolation: Isolation::None,
+        container: None,
         model: "scripted:replies.jsonl".into(),
         scm: "local".into(),
         delivery: Delivery::PullRequest,

@@ -1,0 +1,111 @@
+//! The environment of a command: a fixed one, nothing of the caller's.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use super::mark::{Mark, Name};
+
+/// The directory that is `$HOME`.
+pub const HOME: &str = "home";
+/// The directory that is `$TMPDIR`.
+pub const TMP: &str = "tmp";
+
+const SANDBOX: &str = "RALPH_SANDBOX";
+const COMMAND: &str = "RALPH_COMMAND";
+
+/// Returns the `NAME=value` that every process of a sandbox starts with.
+#[cfg(target_os = "linux")]
+pub(super) fn sandbox_variable(name: Name) -> String {
+    format!("{SANDBOX}={name}")
+}
+
+/// Returns the `NAME=value` that every process of a command starts with.
+#[cfg(target_os = "linux")]
+pub(super) fn command_variable(mark: Mark) -> String {
+    format!("{COMMAND}={}", mark.limit())
+}
+
+/// Returns the whole environment of a command; later maps win over earlier ones.
+pub fn of_command(
+    search_path: &OsStr,
+    directory: &Path,
+    (name, mark): (Name, Mark),
+    extra: [&BTreeMap<String, String>; 3],
+) -> BTreeMap<OsString, OsString> {
+    let mut variables: BTreeMap<OsString, OsString> = BTreeMap::new();
+    let mut set = |variable: &str, value: &OsStr| variables.insert(variable.into(), value.into());
+    set("PATH", search_path);
+    set("HOME", directory.join(HOME).as_os_str());
+    set("TMPDIR", directory.join(TMP).as_os_str());
+    // A repository around the sandboxes is not the agent's, also when its own is gone.
+    set("GIT_CEILING_DIRECTORIES", directory.as_os_str());
+    for (variable, value) in [
+        ("LANG", "C.UTF-8"),
+        ("USER", "agent"),
+        ("LOGNAME", "agent"),
+        ("TERM", "dumb"),
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+    ] {
+        set(variable, value.as_ref());
+    }
+    for (variable, value) in extra.into_iter().flatten() {
+        set(variable, value.as_ref());
+    }
+    // Last, because leftovers are found by them.
+    set(SANDBOX, name.to_string().as_ref());
+    set(COMMAND, mark.limit().to_string().as_ref());
+    variables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_sees_exactly_this() {
+        let name = Name::parse("000000000001").unwrap();
+        let mark = Mark::next(name);
+        let map = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs
+                .iter()
+                .map(|(n, v)| ((*n).into(), (*v).into()))
+                .collect()
+        };
+        let variables = of_command(
+            "/bin".as_ref(),
+            "/s/local-000000000001".as_ref(),
+            (name, mark),
+            [
+                &map(&[("A", "host")]),
+                &map(&[("A", "sandbox"), ("B", "sandbox"), ("RALPH_SANDBOX", "x")]),
+                &map(&[("B", "command"), ("LANG", "de_DE.UTF-8")]),
+            ],
+        );
+        let text = variables
+            .iter()
+            .map(|(n, v)| format!("{}={}", n.display(), v.display()))
+            .collect::<Vec<_>>();
+        let command = format!("RALPH_COMMAND={}", mark.limit());
+        assert_eq!(
+            text,
+            [
+                "A=sandbox",
+                "B=command",
+                "GIT_CEILING_DIRECTORIES=/s/local-000000000001",
+                "GIT_CONFIG_NOSYSTEM=1",
+                "GIT_TERMINAL_PROMPT=0",
+                "HOME=/s/local-000000000001/home",
+                "LANG=de_DE.UTF-8",
+                "LOGNAME=agent",
+                "PATH=/bin",
+                command.as_str(),
+                "RALPH_SANDBOX=000000000001",
+                "TERM=dumb",
+                "TMPDIR=/s/local-000000000001/tmp",
+                "USER=agent",
+            ]
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! The names of local sandboxes and the marks of their commands.
+
+use std::fmt;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const NAME_BITS: u32 = 48;
+const COUNT_BITS: u32 = 14;
+
+/// The name of a sandbox: a number of 48 bits, written as twelve digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name(u64);
+
+impl Name {
+    /// Makes a name that no other sandbox is likely to have.
+    pub fn random() -> Self {
+        // The standard library seeds each state from the system's randomness.
+        let chance = RandomState::new().build_hasher().finish();
+        Self(chance & ((1 << NAME_BITS) - 1))
+    }
+
+    /// Takes twelve digits; any other text is no name.
+    pub fn parse(digits: &str) -> Option<Self> {
+        let shaped = digits.len() == 12
+            && digits
+                .bytes()
+                .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let number = u64::from_str_radix(digits, 16).ok()?;
+        shaped.then_some(Self(number))
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:012x}", self.0)
+    }
+}
+
+/// The number that all processes of one command carry.
+///
+/// It is kept where a child cannot lose it by accident: in the limit of file locks, which Linux
+/// has ignored since version 2.4 but still hands down through `fork`, `exec`, `setsid` and an
+/// emptied environment, and shows in `/proc/<pid>/limits`. The upper bits name the sandbox, so
+/// that what a dead ralph left behind is found too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark(u64);
+
+impl Mark {
+    /// Returns a mark for the next command in a sandbox.
+    pub fn next(name: Name) -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed) & ((1 << COUNT_BITS) - 1);
+        Self(name.0 << COUNT_BITS | count)
+    }
+
+    /// Returns the mark as the value of the limit.
+    pub fn limit(self) -> u64 {
+        self.0
+    }
+
+    /// Takes the value of a limit that may be a mark.
+    #[cfg(target_os = "linux")]
+    pub(super) fn from_limit(limit: u64) -> Self {
+        Self(limit)
+    }
+
+    /// Tells whether it marks a command of this sandbox.
+    #[cfg(target_os = "linux")]
+    pub(super) fn is_of(self, name: Name) -> bool {
+        self.0 >> COUNT_BITS == name.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_survives_its_text() {
+        let name = Name::random();
+        assert_eq!(Name::parse(&name.to_string()), Some(name));
+        assert_eq!(Name(1).to_string(), "000000000001");
+    }
+
+    #[test]
+    fn other_texts_are_no_names() {
+        for text in [
+            "",
+            "+00000000001",
+            "00000000001",
+            "0000000000001",
+            "00000000000G",
+            "0000000000AB",
+            "../../../etc",
+            "local-000000000001",
+        ] {
+            assert_eq!(Name::parse(text), None, "{text:?} was accepted");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_mark_tells_its_sandbox() {
+        let name = Name((1 << NAME_BITS) - 1);
+        let mark = Mark::next(name);
+        assert!(mark.is_of(name));
+        assert!(!mark.is_of(Name(name.0 - 1)));
+        assert_ne!(mark, Mark::next(name));
+        assert_eq!(Mark::from_limit(mark.limit()), mark);
+    }
+}

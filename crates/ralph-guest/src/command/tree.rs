@@ -1,0 +1,149 @@
+//! The processes of one command, from the first one to whatever it left behind.
+
+use std::io;
+use std::process::ExitStatus;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+use super::live;
+use super::mark::Mark;
+use super::sweep::{self, Owner};
+
+/// How long to wait between two passes for killed processes to disappear.
+const PASS_PAUSE: Duration = Duration::from_millis(1);
+/// How long a sweep goes on at most; a process that a signal cannot end is left alone then.
+const SWEEP_TIME: Duration = Duration::from_secs(5);
+/// How many passes in a row have to find nothing: one may miss a process born behind its back.
+const EMPTY_PASSES: usize = 2;
+
+/// A running command. Dropping it kills all of it.
+#[derive(Debug)]
+pub struct Tree {
+    child: Child,
+    mark: Mark,
+    first: Pid,
+    ended: bool,
+}
+
+impl Tree {
+    /// Starts a command, which is or makes itself the first of its own process group.
+    pub fn spawn(mut command: Command, mark: Mark) -> io::Result<Self> {
+        let child = command.spawn()?;
+        let first = child
+            .id()
+            .and_then(|id| Pid::from_raw(id.cast_signed()))
+            .ok_or_else(|| io::Error::other("the new process has no number"))?;
+        live::enter(mark, first);
+        sweep::put_mark(first, mark);
+        Ok(Self {
+            child,
+            mark,
+            first,
+            ended: false,
+        })
+    }
+
+    /// Returns its first process, which leads its process group.
+    pub fn first(&self) -> Pid {
+        self.first
+    }
+
+    pub(super) fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
+    }
+
+    pub(super) fn take_stdout(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    pub(super) fn take_stderr(&mut self) -> Option<ChildStderr> {
+        self.child.stderr.take()
+    }
+
+    /// Waits for the first process.
+    pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
+    /// Asks every process to end.
+    pub(super) fn terminate(&self) {
+        sweep::pass(self.owner(), Signal::TERM);
+    }
+
+    /// Kills every process and returns when none is left.
+    pub(super) async fn kill(&self) {
+        kill(self.owner()).await;
+    }
+
+    /// Reaps orphans that have ended while the command goes on.
+    pub(super) fn reap(&self) {
+        sweep::reap_ended(self.owner());
+    }
+
+    /// Ends what the command left running; its first process has been waited for.
+    pub(super) async fn end(mut self) {
+        if !sweep::is_childless() {
+            self.kill().await;
+        }
+        self.ended = true;
+    }
+
+    fn owner(&self) -> Owner {
+        Owner::Command(self.mark, self.first)
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        if !self.ended {
+            // Nobody is left to wait for it, so the thread does. Killed processes disappear within
+            // a millisecond or two.
+            let mut sweep = Sweep::new();
+            while sweep.goes_on(self.owner()) {
+                thread::sleep(PASS_PAUSE);
+            }
+            // Reaps the first process; an error means that it has been.
+            self.child.try_wait().ok();
+        }
+        live::leave(self.mark);
+    }
+}
+
+/// Kills every process of an owner and returns when none is left.
+pub async fn kill(owner: Owner) {
+    let mut sweep = Sweep::new();
+    while sweep.goes_on(owner) {
+        tokio::time::sleep(PASS_PAUSE).await;
+    }
+}
+
+/// Killing, pass by pass, until nothing is found any more.
+#[derive(Debug)]
+struct Sweep {
+    begun: Instant,
+    empty: usize,
+}
+
+impl Sweep {
+    fn new() -> Self {
+        Self {
+            begun: Instant::now(),
+            empty: 0,
+        }
+    }
+
+    /// Makes passes until it has to wait for something to die; tells whether it has to.
+    fn goes_on(&mut self, owner: Owner) -> bool {
+        while self.empty < EMPTY_PASSES && self.begun.elapsed() < SWEEP_TIME {
+            if sweep::pass(owner, Signal::KILL) > 0 {
+                self.empty = 0;
+                return true;
+            }
+            self.empty += 1;
+        }
+        false
+    }
+}

@@ -1,0 +1,78 @@
+//! Lists a directory.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use cap_std::fs::{FileType, MetadataExt as _};
+use serde::{Deserialize, Serialize};
+
+use super::place::Place;
+use super::refusal::Refusal;
+
+/// What an entry of a directory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link, wherever it leads.
+    Link,
+    /// A pipe, socket or device.
+    Special,
+}
+
+/// One entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it last changed, in seconds since 1970.
+    pub modified_s: i64,
+    /// And the nanoseconds on top.
+    pub modified_ns: i64,
+}
+
+impl Place {
+    /// Returns the entries of a directory, sorted by name.
+    pub fn list(&self, path: &Path) -> Result<Vec<Entry>, Refusal> {
+        let mut found = Vec::new();
+        for entry in self.dir().read_dir(path)? {
+            let entry = entry?;
+            let metadata = match entry.metadata() {
+                Ok(metadata) => metadata,
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(error.into()),
+            };
+            found.push(Entry {
+                name: entry.file_name().to_string_lossy().into_owned(),
+                kind: EntryKind::of(metadata.file_type()),
+                size: metadata.len(),
+                modified_s: metadata.mtime(),
+                modified_ns: metadata.mtime_nsec(),
+            });
+        }
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
+    }
+}
+
+impl EntryKind {
+    /// Returns what a file type is.
+    pub fn of(file_type: FileType) -> Self {
+        if file_type.is_file() {
+            Self::File
+        } else if file_type.is_dir() {
+            Self::Directory
+        } else if file_type.is_symlink() {
+            Self::Link
+        } else {
+            Self::Special
+        }
+    }
+}

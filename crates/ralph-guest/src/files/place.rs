@@ -1,0 +1,148 @@
+//! The directory that everything happens in, and the way to a path in it.
+
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt as _};
+use rustix::fs::{AtFlags, Gid, OFlags, Uid, chownat};
+
+use super::erase::erase;
+use super::refusal::Refusal;
+
+/// How many links in a row are followed, as many as Linux follows.
+const MAX_LINKS: usize = 40;
+
+/// Whom new files and directories are given to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner {
+    /// The user.
+    pub user: Uid,
+    /// The group.
+    pub group: Gid,
+}
+
+/// A directory that nothing leads out of.
+#[derive(Debug)]
+pub struct Place {
+    dir: Dir,
+    owner: Option<Owner>,
+}
+
+impl Place {
+    /// Takes a directory; what is made in it belongs to whoever makes it.
+    pub fn new(dir: Dir) -> Self {
+        Self { dir, owner: None }
+    }
+
+    /// Takes a directory; what is made in it is given to `owner`.
+    pub fn owned(dir: Dir, owner: Owner) -> Self {
+        Self {
+            dir,
+            owner: Some(owner),
+        }
+    }
+
+    /// Returns the handle of the directory itself.
+    pub fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    /// Opens a directory.
+    pub fn enter(&self, path: &Path) -> Result<Dir, Refusal> {
+        Ok(self.dir.open_dir(path)?)
+    }
+
+    /// Makes a directory and the missing ones above it, and opens it.
+    pub fn make_directory(&self, path: &Path) -> Result<Dir, Refusal> {
+        match self.dir.open_dir(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            opened => return Ok(opened?),
+        }
+        if let Some(parent) = parent_of(path) {
+            self.make_directory(parent)?;
+        }
+        match self.dir.create_dir(path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            result => result?,
+        }
+        let made = self.dir.open_dir(path)?;
+        self.give(&made)?;
+        Ok(made)
+    }
+
+    /// Removes a file, a link itself, or a whole directory. A missing one is fine.
+    pub fn delete(&self, path: &Path) -> Result<(), Refusal> {
+        let parent = parent_of(path).unwrap_or(Path::new("."));
+        match self.dir.open_dir(parent) {
+            Ok(parent) => Ok(erase(&parent, path.file_name().unwrap_or(OsStr::new(".")))?),
+            // Below something that is missing, or no directory, there is nothing to remove.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Gives something new to the owner.
+    pub(super) fn give(&self, made: &impl std::os::fd::AsFd) -> io::Result<()> {
+        match self.owner {
+            // By the handle itself, which may be one that serves for nothing but the way.
+            Some(Owner { user, group }) => {
+                let itself = AtFlags::EMPTY_PATH;
+                Ok(chownat(made, "", Some(user), Some(group), itself)?)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Opens a regular file and returns its size. Opening a pipe could wait forever and opening a
+    /// device could do anything, so it is looked at before, and again in case it was exchanged.
+    pub(super) fn open_regular(
+        &self,
+        path: &Path,
+        options: &mut OpenOptions,
+    ) -> Result<(File, u64), Refusal> {
+        match self.dir.metadata(path) {
+            Ok(metadata) if !metadata.is_file() => return Err(Refusal::NotRegular),
+            // A missing one may be about to be made; opening it says the rest.
+            Ok(_) | Err(_) => {}
+        }
+        let never_wait = OFlags::NONBLOCK | OFlags::NOCTTY;
+        options.custom_flags(never_wait.bits().cast_signed());
+        let file = self.dir.open_with(path, options)?;
+        let metadata = file.metadata()?;
+        if metadata.is_file() {
+            Ok((file, metadata.len()))
+        } else {
+            Err(Refusal::NotRegular)
+        }
+    }
+
+    /// Returns where a path leads in the end and what is there. The last link may lead to nothing yet.
+    pub(super) fn follow_links(&self, path: &Path) -> Result<(PathBuf, Option<Metadata>), Refusal> {
+        let mut target = path.to_owned();
+        for _ in 0..MAX_LINKS {
+            let metadata = match self.dir.symlink_metadata(&target) {
+                Ok(metadata) => metadata,
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok((target, None)),
+                Err(error) => return Err(error.into()),
+            };
+            if !metadata.is_symlink() {
+                return Ok((target, Some(metadata)));
+            }
+            let link = self.dir.read_link_contents(&target)?;
+            // A link with a root replaces the whole path here and is refused in the next round.
+            target = parent_of(&target).unwrap_or(Path::new("")).join(link);
+        }
+        Err(io::Error::from(rustix::io::Errno::LOOP).into())
+    }
+}
+
+/// Returns the directory above a path, if it names one.
+pub(super) fn parent_of(path: &Path) -> Option<&Path> {
+    path.parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+}

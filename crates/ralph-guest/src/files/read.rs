@@ -1,0 +1,48 @@
+//! Reads a regular file, as a whole or piece by piece.
+
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use cap_std::fs::{File, OpenOptions};
+
+use super::place::Place;
+use super::refusal::Refusal;
+
+/// A regular file that is being read.
+#[derive(Debug)]
+pub struct Reading {
+    file: File,
+    size: u64,
+}
+
+impl Place {
+    /// Opens a regular file for reading.
+    pub fn read(&self, path: &Path) -> Result<Reading, Refusal> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        let (file, size) = self.open_regular(path, &mut options)?;
+        Ok(Reading { file, size })
+    }
+}
+
+impl Reading {
+    /// Returns how large the file was when it was opened.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Reads what comes next into the buffer; nothing at the end.
+    pub fn piece(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer)
+    }
+
+    /// Returns the bytes, and one more than `limit` if the file has more than that by now.
+    pub fn whole(self, limit: u64) -> io::Result<Vec<u8>> {
+        let expected = usize::try_from(self.size.min(limit)).unwrap_or(0);
+        let mut bytes = Vec::with_capacity(expected);
+        self.file
+            .take(limit.saturating_add(1))
+            .read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}

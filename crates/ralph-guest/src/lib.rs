@@ -1,0 +1,16 @@
+//! What runs commands and keeps files: as the first process of a container, and on the host itself.
+//!
+//! - [`command`] runs one command to its end and leaves nothing of it behind. The local sandbox
+//!   uses it on the host, the guest inside of a container.
+//! - [`files`] reads, writes, lists and removes below one directory, and nothing leads out of it.
+//! - [`wire`] is how the host and the guest speak: many streams over one connection.
+//! - [`serve`] is the guest: it answers requests of the host.
+//!
+//! This crate knows nothing of runs, tasks or models, so that the program that is put into every
+//! container stays small.
+
+pub mod command;
+pub mod files;
+#[cfg(target_os = "linux")]
+pub mod serve;
+pub mod wire;

@@ -1,0 +1,211 @@
+//! Runs a command for the host.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal as ProcessSignal, kill_process_group};
+use tokio::time::Instant;
+
+use super::cgroup::Counters;
+use super::guest::Guest;
+use crate::command::{
+    self, Bounds, CHUNK_BYTES, Ended, Input, Invocation, Mark, Outcome, Source, Start, Tree,
+};
+use crate::wire::{Data, ExecRequest, Failure, Flow, Messages, Reply, Sender, Signal, Stream};
+
+/// Runs a command and sends its output, then how it ended. When the host closes the stream, all of
+/// the command is killed.
+pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: Stream) {
+    let started = Instant::now();
+    let before = Counters::read();
+    let Stream {
+        sender,
+        mut messages,
+        data,
+    } = stream;
+    let input = if request.input {
+        Input::Piped
+    } else {
+        Input::Nothing
+    };
+    let invocation = Invocation::new(request.program, input);
+    let tree = match start(guest, &invocation, &request.cwd, &request.env) {
+        Ok(tree) => tree,
+        Err(reply) => return sender.message(&reply),
+    };
+    let first = tree.first();
+    prefer(first);
+    let bounds = Bounds {
+        started,
+        input: Fed {
+            opening: invocation.opening,
+            data,
+        },
+        timeout: Duration::from_millis(request.timeout_ms),
+        output_limit: request.output_limit,
+        warden: guest.disk.over(),
+    };
+    let mut outlet = Outlet(&sender);
+    let attended = command::attend(tree, bounds, &mut outlet);
+    tokio::select! {
+        outcome = attended => sender.message(&match outcome {
+            Ok(outcome) => Reply::Ended(judged(outcome, before, Counters::read())),
+            Err(error) => Reply::Failed(error.into()),
+        }),
+        () = until_closed(&mut messages, first) => {}
+    }
+}
+
+fn start(
+    guest: &Guest,
+    invocation: &Invocation,
+    cwd: &str,
+    env: &BTreeMap<String, String>,
+) -> Result<Tree, Reply> {
+    let entering = |refusal| Reply::Failed(Failure::from(refusal));
+    guest
+        .furnish()
+        .map_err(|error| Reply::Failed(error.into()))?;
+    let directory = guest.place.enter(cwd.as_ref()).map_err(entering)?;
+    let mark = Mark::next(guest.name);
+    let search_path = guest.image.get("PATH").map_or(DEFAULT_PATH, String::as_str);
+    let variables = command::of_command(
+        search_path.as_ref(),
+        &guest.root,
+        (guest.name, mark),
+        [&guest.image, env, &BTreeMap::new()],
+    );
+    let path: PathBuf = guest.root.join(cwd);
+    let start = Start {
+        invocation,
+        directory: (&directory, &path),
+        variables: &variables,
+        user: guest.user,
+        setsid: None,
+    };
+    start
+        .tree(mark)
+        .map_err(|error| Reply::NotStarted(error.into()))
+}
+
+/// Makes the kernel end commands before the guest when memory runs out. What they start inherits it.
+fn prefer(first: Pid) {
+    let file = format!("/proc/{}/oom_score_adj", first.as_raw_pid());
+    // Without it the kernel chooses by size, and the guest is small.
+    std::fs::write(file, "500").ok();
+}
+
+/// Where programs are when the image does not say.
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Says what the kernel's counters say about a command. An exit code alone hides that a process in
+/// the middle of a pipe was killed.
+fn judged(outcome: Outcome, before: Counters, after: Counters) -> Outcome {
+    let starved = after.out_of_memory > before.out_of_memory;
+    let ended = match outcome.ended {
+        Ended::Exited(_) | Ended::Signalled(_) if starved => Ended::OutOfMemory,
+        ended @ (Ended::Exited(_)
+        | Ended::Signalled(_)
+        | Ended::TimedOut
+        | Ended::OutputLimit
+        | Ended::DiskLimit
+        | Ended::OutOfMemory) => ended,
+    };
+    Outcome {
+        ended,
+        process_limit: after.too_many_processes > before.too_many_processes,
+        ..outcome
+    }
+}
+
+/// Passes signals on until the host closes the stream.
+async fn until_closed(messages: &mut Messages, first: Pid) {
+    while let Some(message) = messages.next().await {
+        let signal = serde_json::from_slice(&message)
+            .ok()
+            .and_then(|Signal { signal }| ProcessSignal::from_named_raw(signal));
+        if let Some(signal) = signal {
+            // A group that has ended has nobody to signal.
+            kill_process_group(first, signal).ok();
+        }
+    }
+}
+
+/// The input of a command, from the wire.
+struct Fed {
+    opening: &'static [u8],
+    data: Data,
+}
+
+impl Source for Fed {
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        if !self.opening.is_empty() {
+            return Some(std::mem::take(&mut self.opening).to_vec());
+        }
+        self.data.next().await.map(|(_, bytes)| bytes)
+    }
+}
+
+/// The output of a command, to the wire.
+struct Outlet<'a>(&'a Sender);
+
+impl command::Sink for Outlet<'_> {
+    fn has_room(&self) -> bool {
+        self.0.has_room(CHUNK_BYTES)
+    }
+
+    async fn room(&mut self) {
+        self.0.room(CHUNK_BYTES).await;
+    }
+
+    fn chunk(&mut self, stream: command::Stream, bytes: &[u8]) {
+        let flow = match stream {
+            command::Stream::Stdout => Flow::Main,
+            command::Stream::Stderr => Flow::Side,
+        };
+        self.0.data(flow, bytes.to_vec());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_ran_out_is_never_green() {
+        let outcome = |ended, process_limit| Outcome {
+            ended,
+            duration: Duration::ZERO,
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            process_limit,
+        };
+        let none = Counters::default();
+        let starved = Counters {
+            out_of_memory: 1,
+            too_many_processes: 0,
+        };
+        let crowded = Counters {
+            out_of_memory: 0,
+            too_many_processes: 9,
+        };
+        for (ended, after, expected) in [
+            (Ended::Exited(0), none, outcome(Ended::Exited(0), false)),
+            (
+                Ended::Exited(0),
+                starved,
+                outcome(Ended::OutOfMemory, false),
+            ),
+            (
+                Ended::Signalled(9),
+                starved,
+                outcome(Ended::OutOfMemory, false),
+            ),
+            (Ended::TimedOut, starved, outcome(Ended::TimedOut, false)),
+            (Ended::Exited(2), crowded, outcome(Ended::Exited(2), true)),
+        ] {
+            assert_eq!(judged(outcome(ended, false), none, after), expected);
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The guest: the first process of a container, which does what the host asks.
+//!
+//! One connection is one session. When it ends, the guest ends, and with it the whole container: a
+//! command never outlives the ralph that watches it.
+//!
+//! - `settings` is what it is started with; `user` is whom commands run as.
+//! - `start` prepares the sandbox and connects to the host; `session` answers its requests.
+//! - `exec` runs commands, `transfer` moves files, `listen` relays connections from inside.
+//! - `cgroup` tells what the kernel refused, `disk` ends what fills the disk.
+
+mod cgroup;
+mod disk;
+mod exec;
+mod guest;
+mod heard;
+mod listen;
+mod session;
+mod settings;
+mod start;
+mod transfer;
+mod user;
+
+pub use guest::Guest;
+pub use session::converse;
+pub use settings::{Settings, Transport, UsageError};
+pub use start::run;

@@ -1,0 +1,102 @@
+//! Prepares the sandbox and serves the host.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::process::geteuid;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::guest::Guest;
+use super::heard::Heard;
+use super::session::converse;
+use super::settings::{Settings, Transport};
+use super::user;
+use crate::command::{User, adopt_orphans};
+
+/// How long a connection by the guest's own input and output may be silent. The host says something
+/// more often; after that it is gone, and what it started must not go on.
+const SILENCE: Duration = Duration::from_mins(1);
+
+/// What commands get from us, not from the image.
+const OURS: [&str; 5] = ["HOME", "HOSTNAME", "LOGNAME", "TMPDIR", "USER"];
+
+/// Serves the host until the connection ends, or until it is told to end. With this process, the
+/// first one of its container, everything in the container ends.
+pub fn run(settings: &Settings) -> io::Result<()> {
+    // Files get the permissions they are given, whatever the engine started us with.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(serve(settings))
+}
+
+async fn serve(settings: &Settings) -> io::Result<()> {
+    let mut end = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    adopt_orphans()?;
+    let guest = Guest::open(
+        &settings.root,
+        unprivileged(settings.foreign_user),
+        image_environment(),
+        settings.disk_limit,
+    )?;
+    let guest = Arc::new(guest);
+    let served = async {
+        match &settings.transport {
+            Transport::Socket(path) => by_socket(guest, path).await,
+            Transport::Stdio => by_stdio(guest).await,
+        }
+    };
+    tokio::select! {
+        served = served => served,
+        _ = end.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+    }
+}
+
+/// Returns whom commands run as. Without power over users they run as this process does.
+fn unprivileged(foreign: Option<u32>) -> Option<User> {
+    let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    geteuid().is_root().then(|| user::choose(&passwd, foreign))
+}
+
+/// Returns what the image says about the environment of programs.
+fn image_environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| !OURS.contains(&name.as_str()))
+        .collect()
+}
+
+/// Serves the host at a socket. Connecting is the guest's part: so there is nothing inside that
+/// anybody could connect to, and the directory of the socket need not be writable.
+async fn by_socket(guest: Arc<Guest>, path: &Path) -> io::Result<()> {
+    let connection = UnixStream::connect(path).await.map_err(|error| {
+        let text = format!("cannot connect to `{}`: {error}", path.display());
+        io::Error::new(error.kind(), text)
+    })?;
+    let (reader, writer) = connection.into_split();
+    converse(guest, reader, writer)
+        .await
+        .map_err(io::Error::other)
+}
+
+/// Serves the host at the guest's own input and output.
+async fn by_stdio(guest: Arc<Guest>) -> io::Result<()> {
+    // No command may have these: whoever holds them can speak for the guest.
+    let input = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 0)?;
+    let output = fcntl_dupfd_cloexec(rustix::stdio::stdout(), 0)?;
+    let reader = Heard::new(pipe::Receiver::from_owned_fd(input)?, SILENCE);
+    let writer = pipe::Sender::from_owned_fd(output)?;
+    converse(guest, reader, writer)
+        .await
+        .map_err(io::Error::other)
+}

@@ -1,0 +1,189 @@
+//! The form of what is sent: a head of nine bytes, then the payload.
+//!
+//! ```text
+//! length: u32   of the payload, little endian, at most 256 KiB
+//! stream: u32   opened by the host if even, by the guest if odd
+//! kind:   u8
+//! ```
+
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+/// The longest payload.
+pub const MAX_PAYLOAD: usize = 256 * 1024;
+/// How many bytes may be under way on one stream in one direction.
+pub const WINDOW: usize = 1024 * 1024;
+
+pub(super) const HEAD_BYTES: usize = 9;
+
+/// Which of the two flows of a stream a byte belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// Input, standard output, the bytes of a file or of a connection.
+    Main,
+    /// Standard error.
+    Side,
+}
+
+/// What a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Opens a stream; the payload is a message.
+    Open,
+    /// A message.
+    Message,
+    /// Bytes, which cost credit.
+    Data(Flow),
+    /// No more bytes will come from this side.
+    End,
+    /// Gives back credit: four bytes, little endian.
+    Credit,
+    /// The stream is over; neither side says more.
+    Close,
+}
+
+impl Kind {
+    fn code(self) -> u8 {
+        match self {
+            Self::Open => 0,
+            Self::Message => 1,
+            Self::Data(Flow::Main) => 2,
+            Self::Data(Flow::Side) => 3,
+            Self::End => 4,
+            Self::Credit => 5,
+            Self::Close => 6,
+        }
+    }
+
+    fn from_code(code: u8) -> Result<Self, FrameError> {
+        Ok(match code {
+            0 => Self::Open,
+            1 => Self::Message,
+            2 => Self::Data(Flow::Main),
+            3 => Self::Data(Flow::Side),
+            4 => Self::End,
+            5 => Self::Credit,
+            6 => Self::Close,
+            other => return Err(FrameError::Kind(other)),
+        })
+    }
+}
+
+/// One frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// The stream it belongs to.
+    pub stream: u32,
+    /// What it is.
+    pub kind: Kind,
+    /// What it carries.
+    pub payload: Vec<u8>,
+}
+
+/// Why something on the wire is no frame.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// The connection ended or failed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// More than is allowed at once.
+    #[error("a frame of {0} bytes, at most {MAX_PAYLOAD} are allowed")]
+    TooLong(usize),
+    /// A kind that nobody knows.
+    #[error("a frame of the unknown kind {0}")]
+    Kind(u8),
+    /// The other side broke the rules.
+    #[error("{0}")]
+    Rule(&'static str),
+}
+
+impl Frame {
+    /// Returns the nine bytes before the payload.
+    pub(super) fn head(&self) -> [u8; HEAD_BYTES] {
+        let length = u32::try_from(self.payload.len()).unwrap_or(u32::MAX);
+        let mut head = [0; HEAD_BYTES];
+        head[..4].copy_from_slice(&length.to_le_bytes());
+        head[4..8].copy_from_slice(&self.stream.to_le_bytes());
+        head[8] = self.kind.code();
+        head
+    }
+
+    /// Reads the next frame; none at a clean end of the connection.
+    pub async fn read(from: &mut (impl AsyncRead + Unpin)) -> Result<Option<Self>, FrameError> {
+        let mut head = [0; HEAD_BYTES];
+        let first = from.read(&mut head).await?;
+        if first == 0 {
+            return Ok(None);
+        }
+        from.read_exact(&mut head[first..]).await?;
+        let [l0, l1, l2, l3, s0, s1, s2, s3, code] = head;
+        let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
+        if length > MAX_PAYLOAD {
+            return Err(FrameError::TooLong(length));
+        }
+        let kind = Kind::from_code(code)?;
+        let mut payload = vec![0; length];
+        from.read_exact(&mut payload).await?;
+        Ok(Some(Self {
+            stream: u32::from_le_bytes([s0, s1, s2, s3]),
+            kind,
+            payload,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn frames_come_back() {
+        let kinds = [
+            Kind::Open,
+            Kind::Message,
+            Kind::Data(Flow::Main),
+            Kind::Data(Flow::Side),
+            Kind::End,
+            Kind::Credit,
+            Kind::Close,
+        ];
+        let frames: Vec<Frame> = (7..)
+            .zip(kinds)
+            .map(|(stream, kind)| Frame {
+                stream,
+                kind,
+                payload: vec![b'x'; stream as usize],
+            })
+            .collect();
+        let mut bytes = Vec::new();
+        for frame in &frames {
+            bytes.extend(frame.head());
+            bytes.extend(&frame.payload);
+        }
+        let mut from = bytes.as_slice();
+        for frame in frames {
+            assert_eq!(Frame::read(&mut from).await.unwrap(), Some(frame));
+        }
+        assert_eq!(Frame::read(&mut from).await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_frame_is_refused() {
+        let long = [1, 0, 4, 0, 0, 0, 0, 0, 1];
+        let unknown = [0, 0, 0, 0, 0, 0, 0, 0, 77];
+        let torn = [9, 0, 0, 0, 0, 0, 0, 0, 1, b'x'];
+        let mut texts = Vec::new();
+        for bytes in [&long[..], &unknown, &torn, &[0, 0]] {
+            let error = Frame::read(&mut &*bytes).await.unwrap_err();
+            texts.push(error.to_string());
+        }
+        assert_eq!(
+            texts,
+            [
+                "a frame of 262145 bytes, at most 262144 are allowed",
+                "a frame of the unknown kind 77",
+                "early eof",
+                "early eof",
+            ]
+        );
+    }
+}

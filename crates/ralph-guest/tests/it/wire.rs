@@ -1,0 +1,79 @@
+//! The rules of the wire.
+
+use ralph_guest::wire::{Flow, Link, Side, WINDOW};
+use tokio::io::{AsyncWriteExt as _, duplex, split};
+
+/// Writes a frame by hand.
+fn frame(stream: u32, kind: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = u32::try_from(payload.len()).unwrap().to_le_bytes().to_vec();
+    bytes.extend(stream.to_le_bytes());
+    bytes.push(kind);
+    bytes.extend(payload);
+    bytes
+}
+
+#[tokio::test]
+async fn who_breaks_the_rules_is_hung_up_on() {
+    let full = vec![0; 256 * 1024];
+    let flood: Vec<u8> = (0..5).flat_map(|_| frame(1, 2, &full)).collect();
+    let many: Vec<u8> = (0..300).flat_map(|_| frame(1, 1, b"{}")).collect();
+    let cases = [
+        (flood, "more bytes came than there was credit for"),
+        (many, "more messages came than anybody reads"),
+        (
+            frame(1, 5, &1_u32.to_le_bytes()),
+            "more credit came than was taken",
+        ),
+        (frame(1, 5, b"x"), "credit without a number"),
+        (frame(1, 99, b""), "a frame of the unknown kind 99"),
+    ];
+    for (bytes, expected) in cases {
+        let (near, mut far) = duplex(1 << 20);
+        let (reader, writer) = split(near);
+        let (link, mut incoming, carry) = Link::new(Side::Host, reader, writer);
+        let mut sent = frame(1, 0, b"{}");
+        sent.extend(bytes);
+        let send = async {
+            far.write_all(&sent).await.ok();
+            std::future::pending::<()>().await;
+        };
+        let error = tokio::select! {
+            carried = carry => carried.unwrap_err().to_string(),
+            () = send => unreachable!("it waits forever"),
+        };
+        assert_eq!(error, expected);
+        assert!(link.is_over());
+        let mut opened = incoming.recv().await.expect("the stream was opened");
+        while opened.stream.messages.next().await.is_some() {}
+        assert!(link.open(&"late").is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_window_is_all_that_is_under_way() {
+    let (near, far) = duplex(1 << 16);
+    let (reader, writer) = split(near);
+    let (host, _none, carry_host) = Link::new(Side::Host, reader, writer);
+    let (reader, writer) = split(far);
+    let (_guest, mut incoming, carry_guest) = Link::new(Side::Guest, reader, writer);
+    let talk = async {
+        let sending = host.open(&"open").unwrap();
+        let mut taking = incoming.recv().await.unwrap().stream;
+        sending.sender.all(Flow::Main, &vec![7; WINDOW]).await;
+        assert!(!sending.sender.has_room(1));
+        let mut taken = 0;
+        while taken < WINDOW {
+            taken += taking.data.next().await.unwrap().1.len();
+        }
+        sending.sender.room(WINDOW / 2).await;
+        drop(taking);
+        // Nobody takes it any more, so nothing holds it up.
+        sending.sender.all(Flow::Main, &vec![7; 3 * WINDOW]).await;
+        assert!(sending.sender.is_over());
+    };
+    tokio::select! {
+        () = talk => {}
+        ended = carry_host => panic!("{ended:?}"),
+        ended = carry_guest => panic!("{ended:?}"),
+    }
+}

@@ -1,0 +1,81 @@
+//! Builds the guest, the program that runs inside of containers, to be embedded into ralph.
+//!
+//! It is linked statically, so that it runs in any Linux image. On Linux it is built with the same
+//! toolchain as everything else. Elsewhere the target `<architecture>-unknown-linux-musl` of the
+//! toolchain is used; without it ralph is built without Docker sandboxes, and says so.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What the caller's cargo has told its build scripts, and what would make the guest another program.
+const NOT_FOR_THE_GUEST: [&str; 7] = [
+    "RUSTFLAGS",
+    "CARGO_ENCODED_RUSTFLAGS",
+    "CARGO_BUILD_TARGET",
+    "CARGO_TARGET_DIR",
+    "CARGO_MAKEFLAGS",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "TARGET",
+];
+
+fn main() {
+    let guest = Path::new("../ralph-guest");
+    println!("cargo::rerun-if-changed={}", guest.join("src").display());
+    println!(
+        "cargo::rerun-if-changed={}",
+        guest.join("Cargo.toml").display()
+    );
+    println!("cargo::rerun-if-changed=../../Cargo.lock");
+    let out = PathBuf::from(variable("OUT_DIR"));
+    let embedded = out.join("ralph-guest");
+    match build(guest, &out) {
+        Ok(program) => {
+            fs::copy(program, &embedded).expect("the guest is copied");
+        }
+        Err(why) if variable("CARGO_CFG_TARGET_OS") == "linux" => {
+            panic!("the guest cannot be built: {why}")
+        }
+        Err(why) => {
+            println!("cargo::warning=built without Docker sandboxes: {why}");
+            fs::write(&embedded, b"").expect("an empty guest is written");
+        }
+    }
+}
+
+/// Builds the guest and returns its file.
+fn build(guest: &Path, out: &Path) -> Result<PathBuf, String> {
+    let architecture = variable("CARGO_CFG_TARGET_ARCH");
+    let target = match variable("CARGO_CFG_TARGET_OS").as_str() {
+        "linux" => variable("TARGET"),
+        _ => format!("{architecture}-unknown-linux-musl"),
+    };
+    // Beside the directories of the profiles, so that all of them share one guest.
+    let directory = out.ancestors().nth(4).unwrap_or(out).join("guest");
+    let mut cargo = Command::new(variable("CARGO"));
+    cargo
+        .args(["build", "--quiet", "--locked", "--profile", "guest"])
+        .args(["--bin", "ralph-guest", "--target", &target])
+        .arg("--manifest-path")
+        .arg(guest.join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&directory);
+    for name in NOT_FOR_THE_GUEST {
+        cargo.env_remove(name);
+    }
+    cargo.env("RUSTFLAGS", "-C target-feature=+crt-static");
+    let output = cargo.output().map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+    }
+    Ok(directory.join(target).join("guest").join("ralph-guest"))
+}
+
+fn variable(name: &str) -> String {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is how cargo speaks to a build script"
+    )]
+    env::var(name).unwrap_or_else(|_| panic!("cargo sets `{name}`"))
+}

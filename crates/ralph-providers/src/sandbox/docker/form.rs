@@ -1,0 +1,207 @@
+//! What a sandbox's container is created as. This is the wall around the agent.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use bollard::models::{
+    ContainerCreateBody, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
+    Mount, MountType, MountVolumeOptions, RestartPolicy, RestartPolicyNameEnum,
+};
+use ralph_guest::command::Name;
+
+use super::door::SOCKET;
+use super::marks::{self, Marks};
+use super::program::{self, Access};
+use super::settings::DockerSettings;
+use crate::docker::Facts;
+
+/// Where the workspace is in a container.
+pub(super) const ROOT: &str = "/workspace";
+/// Where the directory of the socket is in a container.
+const LINK: &str = "/.ralph-link";
+
+/// Which system calls a container may make.
+const SECCOMP: &str = include_str!("seccomp.json");
+
+/// All that the guest needs: to give files away, to go everywhere in the workspace, to run commands
+/// as somebody without power, and to end them. A command has none of these.
+const CAPABILITIES: [&str; 6] = [
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "KILL",
+    "SETGID",
+    "SETUID",
+];
+
+/// The most that a temporary directory holds, which is memory.
+const TEMPORARY: u64 = 1 << 30;
+/// The most that memory shared by name holds.
+const SHARED: u64 = 64 << 20;
+/// Where names are asked for: at an address inside, whatever the engine's machine uses.
+const NAME_SERVER: &str = "127.0.0.1";
+
+/// What a container is made for.
+#[derive(Debug)]
+pub(super) struct Form<'a> {
+    pub(super) name: Name,
+    pub(super) marks: &'a Marks,
+    pub(super) settings: &'a DockerSettings,
+    pub(super) facts: &'a Facts,
+    /// The directory of the socket on this machine, where the guest is reached by one.
+    pub(super) socket: Option<&'a Path>,
+}
+
+impl Form<'_> {
+    /// Returns what the engine is asked for.
+    pub(super) fn body(&self) -> ContainerCreateBody {
+        let attached = self.socket.is_none();
+        ContainerCreateBody {
+            image: Some(self.settings.image.clone()),
+            // Whatever the image says: the guest is root in the container, and nothing else is.
+            user: Some("0:0".into()),
+            working_dir: Some("/".into()),
+            hostname: Some("sandbox".into()),
+            entrypoint: Some(vec![format!("{}/{}", program::DIRECTORY, program::FILE)]),
+            cmd: Some(self.arguments()),
+            labels: Some(self.marks.write(self.name)),
+            open_stdin: Some(attached),
+            attach_stdin: Some(attached),
+            attach_stdout: Some(attached),
+            attach_stderr: Some(attached),
+            tty: Some(false),
+            stop_signal: Some("SIGTERM".into()),
+            // The engine would run the image's own one as root, beside the guest.
+            healthcheck: Some(HealthConfig {
+                test: Some(vec!["NONE".into()]),
+                ..HealthConfig::default()
+            }),
+            host_config: Some(self.host_config()),
+            ..ContainerCreateBody::default()
+        }
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec!["--root".to_owned(), ROOT.to_owned()];
+        match self.socket {
+            Some(_) => {
+                let own = rustix::process::geteuid().as_raw().to_string();
+                let socket = format!("{LINK}/{SOCKET}");
+                arguments.extend(["--socket".into(), socket, "--foreign-user".into(), own]);
+            }
+            None => arguments.push("--stdio".into()),
+        }
+        let disk = self.settings.limits.disk.to_string();
+        arguments.extend(["--disk-limit".into(), disk]);
+        arguments
+    }
+
+    fn host_config(&self) -> HostConfig {
+        let limits = &self.settings.limits;
+        let memory = i64::try_from(limits.memory_on(self.facts)).unwrap_or(i64::MAX);
+        HostConfig {
+            network_mode: Some("none".into()),
+            cap_drop: Some(vec!["ALL".into()]),
+            cap_add: Some(CAPABILITIES.map(Into::into).into()),
+            privileged: Some(false),
+            security_opt: Some(vec![
+                "no-new-privileges".into(),
+                format!("seccomp={SECCOMP}"),
+            ]),
+            memory: Some(memory),
+            // The same as the memory: no swap on top.
+            memory_swap: Some(memory),
+            nano_cpus: Some(nano(limits.cpus_on(self.facts))),
+            pids_limit: Some(i64::from(limits.processes)),
+            readonly_rootfs: Some(self.settings.read_only),
+            tmpfs: Some(self.temporary(memory)),
+            shm_size: Some(share(memory, 8, SHARED)),
+            mounts: Some(self.mounts()),
+            // Otherwise they are copied from the engine's machine, with the names in its network.
+            dns: Some(vec![NAME_SERVER.into()]),
+            dns_search: Some(vec![".".into()]),
+            ipc_mode: Some("private".into()),
+            cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
+            restart_policy: Some(RestartPolicy {
+                name: Some(RestartPolicyNameEnum::NO),
+                maximum_retry_count: None,
+            }),
+            log_config: Some(self.log()),
+            init: Some(false),
+            ..HostConfig::default()
+        }
+    }
+
+    /// Returns the directories that programs expect to be able to write to. They are memory: what
+    /// fills them must not leave nothing for the commands that would empty them.
+    fn temporary(&self, memory: i64) -> HashMap<String, String> {
+        let writable = |part| {
+            let size = share(memory, part, TEMPORARY);
+            format!("rw,exec,nosuid,nodev,mode=1777,size={size}")
+        };
+        let mut directories = HashMap::from([
+            ("/tmp".to_owned(), writable(4)),
+            ("/var/tmp".to_owned(), writable(8)),
+        ]);
+        if self.settings.read_only {
+            let options = "rw,noexec,nosuid,nodev,mode=755,size=16m";
+            directories.insert("/run".to_owned(), options.to_owned());
+        }
+        directories
+    }
+
+    fn mounts(&self) -> Vec<Mount> {
+        let mut mounts = vec![
+            Mount {
+                target: Some(ROOT.into()),
+                source: Some(marks::object(self.name)),
+                typ: Some(MountType::VOLUME),
+                read_only: Some(false),
+                // A volume that is not there yet is made with these.
+                volume_options: Some(MountVolumeOptions {
+                    // A sandbox begins empty, whatever the image has there.
+                    no_copy: Some(true),
+                    labels: Some(self.marks.write(self.name)),
+                    ..MountVolumeOptions::default()
+                }),
+                ..Mount::default()
+            },
+            program::mount(&program::volume(), Access::Read),
+        ];
+        mounts.extend(self.socket.map(|directory| Mount {
+            target: Some(LINK.into()),
+            source: Some(directory.to_string_lossy().into_owned()),
+            typ: Some(MountType::BIND),
+            read_only: Some(true),
+            ..Mount::default()
+        }));
+        mounts
+    }
+
+    /// By its own output a container speaks to us, which nobody should keep.
+    fn log(&self) -> HostConfigLogConfig {
+        match self.socket {
+            Some(_) => HostConfigLogConfig {
+                typ: Some("json-file".into()),
+                config: Some(HashMap::from([("max-size".to_owned(), "1m".to_owned())])),
+            },
+            None => HostConfigLogConfig {
+                typ: Some("none".into()),
+                config: None,
+            },
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "processors are few, and what is beyond i64 is cut to it"
+)]
+fn nano(cpus: f64) -> i64 {
+    (cpus * 1e9) as i64
+}
+
+/// Returns a part of the memory, and no more than `most`.
+fn share(memory: i64, part: i64, most: u64) -> i64 {
+    (memory / part).min(i64::try_from(most).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,194 @@
+//! The connection to the guest in a container.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bollard::container::{AttachContainerResults, LogOutput};
+use futures_util::StreamExt as _;
+use ralph_guest::wire::{
+    Connect, Hello, Incoming, Link, Opened, PROTOCOL, Reply, Request, Side, Stream,
+};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, simplex};
+use tokio::net::UnixStream;
+use tokio::task::JoinSet;
+
+use crate::sandbox::way_out::{Connection, WayOut};
+
+/// How often something is said, so that the guest knows that somebody is there.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How much of the container's output waits to be read.
+const ATTACHED_BUFFER: usize = 256 * 1024;
+/// How much of what the guest complains about is kept.
+const COMPLAINTS: usize = 4096;
+
+/// A conversation with a guest. Dropping it ends it, and everything that runs in the sandbox.
+#[derive(Debug)]
+pub(super) struct Line {
+    link: Link,
+    complaints: Arc<Mutex<Vec<u8>>>,
+    /// Carries frames and keeps the line alive; ended with it.
+    tasks: JoinSet<()>,
+    /// Streams that the guest opens, until somebody answers them.
+    incoming: Option<Incoming>,
+}
+
+impl Line {
+    /// Speaks to a guest that has come by itself.
+    pub(super) async fn by_socket(socket: UnixStream) -> io::Result<Self> {
+        let (reader, writer) = socket.into_split();
+        Self::greet(reader, writer, Vec::new()).await
+    }
+
+    /// Speaks through the container's own input and output.
+    pub(super) async fn attached(attached: AttachContainerResults) -> io::Result<Self> {
+        let AttachContainerResults { mut output, input } = attached;
+        let (reader, mut pipe) = simplex(ATTACHED_BUFFER);
+        let complaints: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let heard = complaints.clone();
+        let copy = async move {
+            while let Some(Ok(piece)) = output.next().await {
+                match piece {
+                    LogOutput::StdOut { message } | LogOutput::Console { message } => {
+                        if pipe.write_all(&message).await.is_err() {
+                            return;
+                        }
+                    }
+                    LogOutput::StdErr { message } => keep(&heard, &message),
+                    LogOutput::StdIn { .. } => {}
+                }
+            }
+            pipe.shutdown().await.ok();
+        };
+        let mut line = Self::greet(reader, input, vec![Box::pin(copy)]).await?;
+        line.complaints = complaints;
+        Ok(line)
+    }
+
+    /// Starts a conversation and makes sure that both sides speak the same language.
+    async fn greet<R, W>(
+        reader: R,
+        writer: W,
+        more: Vec<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>,
+    ) -> io::Result<Self>
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let (link, incoming, carry) = Link::new(Side::Host, reader, writer);
+        let mut tasks = JoinSet::new();
+        for task in more {
+            tasks.spawn(task);
+        }
+        tasks.spawn(async move {
+            // Whoever waits for an answer sees that the line has ended.
+            carry.await.ok();
+        });
+        tasks.spawn(keep_alive(link.clone()));
+        let line = Self {
+            link,
+            complaints: Arc::default(),
+            tasks,
+            incoming: Some(incoming),
+        };
+        let hello = Request::Hello(Hello { protocol: PROTOCOL });
+        match line.ask(&hello).await {
+            Some(Reply::Welcome(welcome)) if welcome.protocol == PROTOCOL => Ok(line),
+            Some(_) => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the guest speaks another version of the protocol",
+            )),
+            None => Err(io::ErrorKind::ConnectionReset.into()),
+        }
+    }
+
+    /// Lets commands connect to the way out.
+    pub(super) async fn admit(&mut self, way_out: Arc<dyn WayOut>) -> io::Result<()> {
+        let mut kept = Vec::new();
+        for listener in way_out.listeners() {
+            let request = Request::Listen {
+                name: listener.name,
+                address: listener.address.clone(),
+                listening: listener.listening,
+            };
+            let hung_up = || io::Error::from(io::ErrorKind::ConnectionReset);
+            let mut stream = self.link.open(&request).ok_or_else(hung_up)?;
+            let reply = stream.messages.next().await.ok_or_else(hung_up)?;
+            if let Ok(Reply::Failed(failure)) = serde_json::from_slice(&reply) {
+                let address = listener.address;
+                return Err(io::Error::other(format!(
+                    "the guest cannot listen on `{address}`: {failure:?}"
+                )));
+            }
+            kept.push(stream);
+        }
+        if let Some(incoming) = self.incoming.take() {
+            self.tasks.spawn(answer(incoming, way_out, kept));
+        }
+        Ok(())
+    }
+
+    /// Returns the connection.
+    pub(super) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Asks something without bytes; none if the line ended before the answer.
+    pub(super) async fn ask(&self, request: &Request) -> Option<Reply> {
+        let mut stream = self.link.open(request)?;
+        let reply = stream.messages.next().await?;
+        serde_json::from_slice(&reply).ok()
+    }
+
+    /// Returns what the guest complained about, where it speaks through the container's output.
+    pub(super) fn complaints(&self) -> String {
+        let kept = self
+            .complaints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&kept).into_owned()
+    }
+}
+
+/// Answers connections for as long as the line lasts. The streams of the listeners are held, because
+/// the guest listens only as long.
+async fn answer(mut incoming: Incoming, way_out: Arc<dyn WayOut>, _listeners: Vec<Stream>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            opened = incoming.recv() => {
+                let Some(Opened { message, stream }) = opened else { return };
+                let Ok(connect) = serde_json::from_slice::<Connect>(&message) else { continue };
+                let way_out = way_out.clone();
+                connections.spawn(async move {
+                    let connection = Connection {
+                        listener: connect.listener,
+                        local: connect.local,
+                        stream: stream.into(),
+                    };
+                    way_out.answer(connection).await;
+                });
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+fn keep(complaints: &Mutex<Vec<u8>>, bytes: &[u8]) {
+    let mut kept = complaints.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.extend(bytes);
+    let over = kept.len().saturating_sub(COMPLAINTS);
+    kept.drain(..over);
+}
+
+async fn keep_alive(link: Link) {
+    loop {
+        tokio::time::sleep(HEARTBEAT).await;
+        let Some(mut stream) = link.open(&Request::Ping) else {
+            return;
+        };
+        if stream.messages.next().await.is_none() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The ids of local sandboxes.
+
+use ralph_core::ports::SandboxId;
+use ralph_guest::command::Name;
+
+const PREFIX: &str = "local-";
+
+/// Returns a sandbox's id, which is also the name of its directory.
+pub(super) fn id(name: Name) -> SandboxId {
+    SandboxId(format!("{PREFIX}{name}"))
+}
+
+/// Takes an id of this provider; any other text has no local sandbox.
+pub(super) fn parse(id: &str) -> Option<Name> {
+    Name::parse(id.strip_prefix(PREFIX)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_prefix_and_a_name() {
+        let name = Name::parse("000000000001").unwrap();
+        assert_eq!(id(name).0, "local-000000000001");
+        assert_eq!(parse("local-000000000001"), Some(name));
+        for text in [
+            "",
+            "local-",
+            "local-1",
+            "local-../../../etc",
+            "docker-000000000001",
+        ] {
+            assert_eq!(parse(text), None, "{text:?} was accepted");
+        }
+    }
+}

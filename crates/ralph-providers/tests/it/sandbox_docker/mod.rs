@@ -1,0 +1,8 @@
+//! The Docker sandbox, on a real engine.
+
+mod contract;
+mod image;
+mod limits;
+mod place;
+mod users;
+mod way_out;

@@ -1,0 +1,184 @@
+//! A Docker Engine of a test's own.
+
+use std::{
+    io::{self, BufRead, BufReader, Write},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+};
+
+/// A Docker Engine that the test may kill and start again, without any network, with
+/// [`BASE_IMAGE`](crate::BASE_IMAGE) in it.
+///
+/// `scripts/private-engine` owns its processes and files and removes them when this value is
+/// dropped, or when the test's process ends in any other way. Needs root on Linux. Every method
+/// blocks the thread.
+#[derive(Debug)]
+pub struct PrivateEngine {
+    script: Child,
+    /// Closing it ends the engine.
+    requests: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+    socket: PathBuf,
+}
+
+impl PrivateEngine {
+    /// Starts an engine; it takes about three seconds.
+    pub fn start() -> io::Result<Self> {
+        let mut script = Command::new(script_path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // A signal to the group of a test that takes too long must not end the script, which
+            // still has the engine to remove.
+            .process_group(0)
+            .spawn()?;
+        let (Some(requests), Some(answers)) = (script.stdin.take(), script.stdout.take()) else {
+            return Err(io::Error::other(
+                "a pipe of `scripts/private-engine` is missing",
+            ));
+        };
+        let mut engine = Self {
+            script,
+            requests: Some(requests),
+            answers: BufReader::new(answers),
+            socket: PathBuf::new(),
+        };
+        let answer = engine.answer()?;
+        match answer.strip_prefix("ready unix://") {
+            Some(socket) => engine.socket = PathBuf::from(socket),
+            None => {
+                return Err(io::Error::other(format!(
+                    "`scripts/private-engine`: `{answer}`"
+                )));
+            }
+        }
+        Ok(engine)
+    }
+
+    /// Returns the socket that the engine answers on.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Returns the engine's address as the variable `DOCKER_HOST` has it.
+    pub fn host(&self) -> String {
+        format!("unix://{}", self.socket.display())
+    }
+
+    /// Kills the engine, as a crash would, and returns once it is gone; its containers run on.
+    pub fn kill(&mut self) -> io::Result<()> {
+        self.request("kill")
+    }
+
+    /// Starts the killed engine on the same data and socket, and returns once it answers; before
+    /// that it ends the containers that ran on, and grants them ten seconds for it.
+    pub fn restart(&mut self) -> io::Result<()> {
+        self.request("start")
+    }
+
+    fn request(&mut self, command: &str) -> io::Result<()> {
+        let requests = self.requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        writeln!(requests, "{command}")?;
+        match self.answer()?.as_str() {
+            "done" => Ok(()),
+            answer => Err(io::Error::other(format!("`{command}`: `{answer}`"))),
+        }
+    }
+
+    fn answer(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        Ok(line.trim_end().to_owned())
+    }
+}
+
+impl Drop for PrivateEngine {
+    fn drop(&mut self) {
+        drop(self.requests.take());
+        // The script removes what it made whether or not somebody waits; a test that is over
+        // cannot do more about a failure.
+        self.script.wait().ok();
+    }
+}
+
+fn script_path() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/private-engine")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BASE_IMAGE, left_out_without_docker};
+
+    /// Runs `docker` against `engine` and returns what it printed.
+    fn docker(engine: &PrivateEngine, arguments: &[&str]) -> Result<String, String> {
+        let output = Command::new("docker")
+            .args(["--host", &engine.host()])
+            .args(arguments)
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        if output.status.success() {
+            Ok(text(&output.stdout))
+        } else {
+            Err(text(&output.stderr))
+        }
+    }
+
+    /// Returns every process whose command line has `needle` in it.
+    fn processes_with(needle: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc").unwrap() {
+            // What is no process, or ended meanwhile, has no command line.
+            let Ok(line) = std::fs::read(entry.unwrap().path().join("cmdline")) else {
+                continue;
+            };
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            if line.contains(needle) {
+                found.push(line);
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn an_engine_is_killed_and_started_again_and_leaves_nothing() {
+        if left_out_without_docker() {
+            return;
+        }
+        // Engines without a network are known to take away the bridge of the others.
+        let bridge = Path::new("/sys/class/net/docker0");
+        let had_bridge = bridge.exists();
+        let mut engine = PrivateEngine::start().unwrap();
+        let directory = engine.socket().parent().unwrap().to_owned();
+        let run = [
+            "run",
+            "--detach",
+            "--init",
+            "--network",
+            "none",
+            BASE_IMAGE,
+            "sleep",
+            "86399",
+        ];
+        let state = ["ps", "--all", "--format", "{{.State}}"];
+        docker(&engine, &run).unwrap();
+
+        engine.kill().unwrap();
+        let refused = docker(&engine, &state).unwrap_err();
+        assert!(refused.contains("Cannot connect"), "{refused}");
+        engine.restart().unwrap();
+        assert_eq!(docker(&engine, &state).unwrap(), "exited");
+
+        // The container that a dead engine leaves behind is ended as well.
+        docker(&engine, &run).unwrap();
+        engine.kill().unwrap();
+        drop(engine);
+        assert_eq!(
+            processes_with(directory.to_str().unwrap()),
+            Vec::<String>::new()
+        );
+        assert!(!directory.exists());
+        assert_eq!(bridge.exists(), had_bridge);
+    }
+}
