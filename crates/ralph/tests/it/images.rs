@@ -11,10 +11,11 @@ use ralph_core::id::Digest;
 use ralph_core::image::ImageName;
 use ralph_providers::docker::Engine;
 use ralph_providers::docker::images::Images;
-use ralph_test::left_out_without_docker;
+use ralph_test::{BASE_IMAGE, left_out_without_docker};
 use serde_json::{Value, json};
 use snapbox::{assert_data_eq, str};
 
+use crate::project::{Project, finish};
 use crate::support::{Ralph, Seen, Stopped};
 
 const NOWHERE: &str = "unix:///nowhere/docker.sock";
@@ -123,6 +124,20 @@ fn nix_must_be_there_if_it_is_asked_for() {
     assert_eq!((seen.code, seen.stderr.as_str()), (1, line));
 }
 
+/// Removes an image, if it is there.
+fn remove(image: &ImageName) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let host = std::env::var_os("DOCKER_HOST").map(|host| host.into_string().unwrap());
+        let engine = Engine::connect(host.as_deref()).await.unwrap();
+        let images = Images::new(engine, "/nowhere".into(), Arc::new(Stopped));
+        images.remove(image).await.unwrap();
+    });
+}
+
 /// An image of the test's own, removed at the end.
 struct Scene {
     ralph: Ralph,
@@ -144,23 +159,6 @@ impl Scene {
         })
     }
 
-    fn with_images(&self, work: impl AsyncFnOnce(Images)) {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        runtime.block_on(async {
-            let host = std::env::var_os("DOCKER_HOST").map(|host| host.into_string().unwrap());
-            let engine = Engine::connect(host.as_deref()).await.unwrap();
-            work(Images::new(
-                engine,
-                self.ralph.project().to_owned(),
-                Arc::new(Stopped),
-            ))
-            .await;
-        });
-    }
-
     fn command(&self, args: &[&str]) -> Command {
         let mut command = self.ralph.command(args);
         if let Some(host) = std::env::var_os("DOCKER_HOST") {
@@ -180,8 +178,7 @@ impl Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        let image = self.image.clone();
-        self.with_images(async move |images| images.remove(&image).await.unwrap());
+        remove(&self.image);
     }
 }
 
@@ -333,6 +330,65 @@ fn nix_is_used_where_it_is_installed() {
     let seen: Seen = command.env("PATH", &path).output().unwrap().into();
     let line = "ralph: cannot build the image with nix — error: it is broken — look at what nix says, or use `ralph image build --dockerfile`\n";
     assert_eq!((seen.code, seen.stderr.as_str()), (1, line));
+}
+
+/// Returns a project in containers whose image has a file of its own.
+fn greeted(greeting: &str) -> Project {
+    let host = std::env::var_os("DOCKER_HOST").map(|host| host.into_string().unwrap());
+    let project = Project::new()
+        .env("DOCKER_HOST", host.unwrap_or_default())
+        .set("sandbox_provider", "docker")
+        .set("sandbox_image", BASE_IMAGE)
+        .set("test_command", &format!("grep -q {greeting} /greeting"))
+        .script(&[finish()]);
+    let dockerfile = "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nCOPY greeting /greeting\n";
+    project.commit(".agent-loop/Dockerfile.sandbox", dockerfile);
+    project.commit(".agent-loop/greeting", greeting);
+    project
+}
+
+#[test]
+fn a_run_gets_its_projects_image_as_the_base_commit_says() {
+    if left_out_without_docker() {
+        return;
+    }
+    let project = greeted(&format!("hello-{}", std::process::id()));
+    // What lies around decides nothing.
+    std::fs::write(project.repo().join(".agent-loop/greeting"), "changed").unwrap();
+
+    let first = project.run().expect(0);
+    let plan = project.told("run_created", "plan").remove(0);
+    let image = ImageName::parse(plan["container"]["image"].as_str().unwrap()).unwrap();
+    let building = format!("building image `{image}`\n");
+    let second = project.run_with(&["--new"]).expect(0);
+    let third = project.run_with(&["--new", "--rebuild"]).expect(0);
+    remove(&image);
+    assert_eq!(image.repository(), "agent-loop-sandbox-plain-repo");
+    let built = [first, second, third].map(|ended| ended.stdout.contains(&building));
+    assert_eq!(built, [true, false, true]);
+}
+
+#[test]
+fn a_run_whose_image_cannot_be_made_does_not_start() {
+    if left_out_without_docker() {
+        return;
+    }
+    let project = greeted("hello");
+    project.git(&["rm", "--quiet", ".agent-loop/Dockerfile.sandbox"]);
+    project.commit(".agent-loop/dependencies", "jq\njq; rm -rf /\n");
+    let ended = project.run().expect(1);
+    let line = "ralph: `.agent-loop/dependencies` line 2 — `jq; rm -rf /` is no package: one package per line — correct the file, and commit it\n";
+    assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", line));
+    let missing = format!("127.0.0.1:1/ralph-test-{}:none", std::process::id());
+    let project = project.set("sandbox_image", &missing);
+    let ended = project.run().expect(1);
+    assert!(
+        ended
+            .stderr
+            .starts_with(&format!("ralph: there is no image `{missing}` — ")),
+        "{ended:?}"
+    );
+    assert!(!project.home().join("runs").exists(), "no run was made");
 }
 
 /// Returns a file as `docker save` writes it: an image without files.
