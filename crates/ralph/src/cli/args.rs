@@ -6,6 +6,8 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ralph_core::plan::Engine;
 
+use super::image::ImageArgs;
+
 /// The task file that commands take when none is named.
 pub const TASK_FILE: &str = "ralph_task.md";
 
@@ -58,6 +60,8 @@ pub enum Command {
     Audit(AuditArgs),
     /// Show again what a run showed, from its journal
     Replay(RunArg),
+    /// Build, pull or look at the images of container sandboxes
+    Image(ImageArgs),
     /// Try ralph without a model, a container or a network
     Demo(DemoArgs),
     /// Print a completion script for a shell
@@ -74,6 +78,7 @@ impl Command {
             | Self::Show(ShowArgs { json, .. })
             | Self::Resume(ResumeArgs { json, .. })
             | Self::Audit(AuditArgs { json, .. }) => *json,
+            Self::Image(args) => args.is_json(),
             Self::Init(_)
             | Self::Logs(_)
             | Self::Pause(_)
@@ -129,6 +134,9 @@ pub struct RunArgs {
     /// Use this model, such as scripted:FILE.jsonl
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub model: Option<String>,
+    /// Look for newer versions of the image and build it anew
+    #[arg(long)]
+    pub rebuild: bool,
     /// Print the plan and start nothing
     #[arg(long)]
     pub dry_run: bool,

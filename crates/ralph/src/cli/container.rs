@@ -8,7 +8,7 @@ use super::context::Context;
 use super::error::CliError;
 use crate::config::{ResourceSettings, Settings};
 
-/// Returns what the containers are like, but for the image; none for a provider without containers.
+/// Returns what the containers are like, with the image as it was asked for; none for a provider without containers.
 pub(super) async fn plan(
     sandbox: &str,
     contract: &Contract,
@@ -20,7 +20,11 @@ pub(super) async fn plan(
     let settings = context.settings()?;
     let resources = contract.sandbox_resources.unwrap_or_default();
     let engine = engine(&settings, context).await?;
-    Ok(Some(sized(&settings, resources, engine)))
+    let mut plan = sized(&settings, resources, engine);
+    if let Some(image) = &contract.sandbox_image {
+        plan.image.clone_from(image);
+    }
+    Ok(Some(plan))
 }
 
 /// Returns the plan with the task's own sizes before those of the settings.
@@ -88,7 +92,7 @@ mod tests {
         let none = SandboxResources::default();
         let usual = ContainerPlan {
             engine: None,
-            image: "ralph:latest".into(),
+            image: "auto".into(),
             millicpus: None,
             memory: None,
             disk: 20 << 30,

@@ -16,6 +16,7 @@ mod dispatch;
 mod drive;
 mod error;
 mod exit;
+pub mod image;
 mod init;
 mod lint;
 mod logs;

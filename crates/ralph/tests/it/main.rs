@@ -11,6 +11,7 @@ mod contract;
 mod crash;
 mod follow;
 mod holding;
+mod images;
 mod live_steering;
 mod looks;
 mod project;
