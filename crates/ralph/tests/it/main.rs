@@ -9,6 +9,7 @@ mod bad_input;
 mod contract;
 #[cfg(target_os = "linux")]
 mod crash;
+mod docker_run;
 mod follow;
 mod holding;
 mod images;
