@@ -5,3 +5,4 @@ mod image;
 mod limits;
 mod place;
 mod users;
+mod walls;
