@@ -1,6 +1,7 @@
 //! Runs a command for the host.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -83,9 +84,12 @@ fn start(
         setsid: None,
         marking: Marking::AtBirth,
     };
-    start
-        .tree(mark)
-        .map_err(|error| Reply::NotStarted(error.into()))
+    start.tree(mark).map_err(|error| {
+        if error.kind() == ErrorKind::PermissionDenied && !guest.may_enter(&directory) {
+            return Reply::Failed(error.into());
+        }
+        Reply::NotStarted(error.into())
+    })
 }
 
 /// Makes the kernel end commands before the guest when memory runs out. What they start inherits it.

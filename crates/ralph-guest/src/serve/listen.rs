@@ -22,7 +22,7 @@ pub(super) async fn relay(listener: TcpListener, name: String, link: Link) {
                     tokio::time::sleep(std::time::Duration::from_millis(10)).await;
                     continue;
                 };
-                let Some(stream) = link.open(&Connect { listener: name.clone() }) else {
+                let Ok(stream) = link.open(&Connect { listener: name.clone() }) else {
                     return;
                 };
                 connections.spawn(carry(connection, stream));

@@ -105,7 +105,7 @@ impl Line {
 
     /// Asks something without bytes; none if the line ended before the answer.
     pub(super) async fn ask(&self, request: &Request) -> Option<Reply> {
-        let mut stream = self.link.open(request)?;
+        let mut stream = self.link.open(request).ok()?;
         let reply = stream.messages.next().await?;
         serde_json::from_slice(&reply).ok()
     }
@@ -130,7 +130,7 @@ fn keep(complaints: &Mutex<Vec<u8>>, bytes: &[u8]) {
 async fn keep_alive(link: Link) {
     loop {
         tokio::time::sleep(HEARTBEAT).await;
-        let Some(mut stream) = link.open(&Request::Ping) else {
+        let Ok(mut stream) = link.open(&Request::Ping) else {
             return;
         };
         if stream.messages.next().await.is_none() {

@@ -154,7 +154,7 @@ async fn converse(line: &Line, request: &Request, bytes: &[u8]) -> Option<Answer
         sender,
         mut messages,
         mut data,
-    } = line.link().open(request)?;
+    } = line.link().open(request).ok()?;
     let send = async {
         sender.all(Flow::Main, bytes).await;
         sender.end();

@@ -6,19 +6,11 @@ use ralph_core::ports::{Ended, Exec, Sandbox};
 use ralph_providers::sandbox::Limits;
 use ralph_test::left_out_without_docker;
 
-use super::place::{AMPLE, Place, run, sh};
+use super::place::{AMPLE, Place, others, run, sh};
 
 const SHORT: Duration = Duration::from_secs(1);
 /// How long a sandbox may take to be usable again, whatever ran in it.
 const USABLE: Duration = Duration::from_secs(10);
-
-/// Returns how many processes there are in a sandbox but the first one, and how many threads.
-async fn others(sandbox: &dyn Sandbox) -> String {
-    let count = "import os
-print(sum(1 for name in os.listdir('/proc') if name.isdigit()) - 2)";
-    let (_, output) = run(sandbox, Exec::argv(["python3", "-c", count], AMPLE)).await;
-    output.stdout_text().trim().to_owned()
-}
 
 #[tokio::test]
 async fn a_fork_bomb_is_ended() {
