@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
-    Entry, Exec, ExecOutcome, OutputSink, Sandbox, SandboxError, SandboxId, WriteMode,
+    Ended, Entry, Exec, ExecOutcome, OutputSink, Sandbox, SandboxError, SandboxId, WriteMode,
 };
 use ralph_guest::files;
 use ralph_guest::wire::{Flow, Reply, Request, Stream, WriteWay};
@@ -195,7 +195,11 @@ impl Sandbox for DockerSandbox {
         exec: Exec,
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError> {
-        exec::exec(self, exec, &self.env, output).await
+        let outcome = exec::exec(self, exec, &self.env, output).await?;
+        if outcome.ended == Ended::OutOfMemory {
+            self.container.has_starved();
+        }
+        Ok(outcome)
     }
 
     async fn read(&self, path: &SandboxPath, limit: u64) -> Result<Vec<u8>, SandboxError> {

@@ -99,7 +99,11 @@ async fn every_ending_is_told_exactly() {
     }
     let place = Place::new();
     let sandbox = place.sandbox().await;
-    sh(&*sandbox, "echo x > plain; printf '#!/nowhere/sh\\n' > broken; chmod 755 broken; mkdir dir").await;
+    sh(
+        &*sandbox,
+        "echo x > plain; printf '#!/nowhere/sh\\n' > broken; chmod 755 broken; mkdir dir",
+    )
+    .await;
     for (line, ended) in [
         ("./plain", Ended::Exited(126)),
         ("./dir", Ended::Exited(126)),

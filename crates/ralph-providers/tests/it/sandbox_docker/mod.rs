@@ -2,6 +2,7 @@
 
 mod contract;
 mod crowds;
+mod death;
 mod exchange;
 mod floods;
 mod habits;
@@ -9,5 +10,7 @@ mod image;
 mod limits;
 mod memory;
 mod place;
+mod restart;
+mod takeover;
 mod users;
 mod walls;
