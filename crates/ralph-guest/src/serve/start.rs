@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::fcntl_dupfd_cloexec;
-use rustix::process::geteuid;
+use rustix::process::{DumpableBehavior, geteuid, set_dumpable_behavior};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
@@ -32,6 +32,8 @@ const OURS: [&str; 5] = ["HOME", "HOSTNAME", "LOGNAME", "TMPDIR", "USER"];
 pub fn run(settings: &Settings) -> io::Result<()> {
     // Files get the permissions they are given, whatever the engine started us with.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    // Nobody looks into this process or traces it, not even with the same user.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -78,6 +79,9 @@ pub(super) struct Container {
     /// The engine's number of the container that this process has made. Another one of the same
     /// name is another ralph's, which has taken the sandbox over.
     own: Mutex<Option<String>>,
+    /// Whether a command ran out of memory since the container was started. The engine says so
+    /// about the whole container then, whatever ends it later.
+    starved: AtomicBool,
 }
 
 impl Container {
@@ -101,6 +105,7 @@ impl Container {
             socket,
             way_out: None,
             own: Mutex::new(None),
+            starved: AtomicBool::new(false),
         }
     }
 
@@ -152,7 +157,19 @@ impl Container {
     async fn set_going(&self) -> Result<(), ContainerError> {
         let own = self.own();
         let started = self.engine.api().start_container(&own, None);
-        self.call("start a container", started).await
+        self.call("start a container", started).await?;
+        self.starved.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Remembers that a command ran out of memory.
+    pub(super) fn has_starved(&self) {
+        self.starved.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells whether a command ran out of memory since the container was started.
+    pub(super) fn is_starved(&self) -> bool {
+        self.starved.load(Ordering::Relaxed)
     }
 
     async fn attach(&self) -> Result<AttachContainerResults, ContainerError> {

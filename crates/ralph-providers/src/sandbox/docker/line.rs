@@ -112,7 +112,7 @@ impl Line {
                 listening: listener.listening,
             };
             let hung_up = || io::Error::from(io::ErrorKind::ConnectionReset);
-            let mut stream = self.link.open(&request).ok_or_else(hung_up)?;
+            let mut stream = self.link.open(&request).map_err(|_| hung_up())?;
             let reply = stream.messages.next().await.ok_or_else(hung_up)?;
             if let Ok(Reply::Failed(failure)) = serde_json::from_slice(&reply) {
                 let address = listener.address;
@@ -135,7 +135,7 @@ impl Line {
 
     /// Asks something without bytes; none if the line ended before the answer.
     pub(super) async fn ask(&self, request: &Request) -> Option<Reply> {
-        let mut stream = self.link.open(request)?;
+        let mut stream = self.link.open(request).ok()?;
         let reply = stream.messages.next().await?;
         serde_json::from_slice(&reply).ok()
     }
@@ -184,7 +184,7 @@ fn keep(complaints: &Mutex<Vec<u8>>, bytes: &[u8]) {
 async fn keep_alive(link: Link) {
     loop {
         tokio::time::sleep(HEARTBEAT).await;
-        let Some(mut stream) = link.open(&Request::Ping) else {
+        let Ok(mut stream) = link.open(&Request::Ping) else {
             return;
         };
         if stream.messages.next().await.is_none() {

@@ -47,7 +47,7 @@ pub(super) async fn look_after(container: &Container, symptom: Symptom) -> After
         Err(ContainerError::Missing) => return missing(container).await,
         Err(error) => return Aftermath::Lost(error.into_sandbox_error(container)),
     };
-    let mut why = words(&state, symptom);
+    let mut why = words(&state, symptom, container.is_starved());
     why.push_str(&container.log().await);
     if is_alive(&state) {
         // It could still answer some time; nobody wants to hear that any more.
@@ -123,14 +123,17 @@ fn is_leaving(state: &ContainerState) -> bool {
 }
 
 /// Says what is seen of a container.
-fn words(state: &ContainerState, symptom: Symptom) -> String {
+fn words(state: &ContainerState, symptom: Symptom, starved_before: bool) -> String {
     let code = state.exit_code.unwrap_or(0);
     match (state.status, symptom) {
         (Some(Status::PAUSED), _) => "the sandbox does not respond: its container is paused".into(),
         (Some(Status::RUNNING), Symptom::Silent) => "the sandbox does not respond".into(),
         (Some(Status::RUNNING), Symptom::HungUp) => "the connection to the sandbox was lost".into(),
-        (Some(_), _) if state.oom_killed == Some(true) => {
+        (Some(_), _) if state.oom_killed == Some(true) && !starved_before => {
             "the sandbox ran out of memory as a whole".into()
+        }
+        (Some(_), _) if code == 137 && starved_before => {
+            "the sandbox's container was killed from outside, or for lack of memory".into()
         }
         (Some(_), _) if code == 137 => "the sandbox's container was killed from outside".into(),
         (Some(_) | None, _) => format!("the sandbox's container stopped with exit code {code}"),

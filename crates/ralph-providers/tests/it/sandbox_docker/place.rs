@@ -175,3 +175,11 @@ pub(super) fn root_sh(place: &Place, sandbox: &dyn Sandbox, line: &str) -> Strin
     let container = object(sandbox.id());
     place.docker(&["exec", "--user", "0", &container, "sh", "-c", line])
 }
+
+/// Returns how many processes there are in a sandbox but the first one.
+pub(super) async fn others(sandbox: &dyn Sandbox) -> String {
+    let count = "import os
+print(sum(1 for name in os.listdir('/proc') if name.isdigit()) - 2)";
+    let (_, output) = run(sandbox, Exec::argv(["python3", "-c", count], AMPLE)).await;
+    output.stdout_text().trim().to_owned()
+}
