@@ -8,5 +8,5 @@ mod convert;
 mod docker;
 mod local;
 
-pub use docker::{DockerProvider, DockerSettings, Found, Limits, Reach};
+pub use docker::{DockerProvider, DockerSettings, Found, Limits, Reach, Remnant};
 pub use local::LocalProvider;

@@ -17,10 +17,20 @@ pub(super) async fn plan(
     if sandbox != "docker" {
         return Ok(None);
     }
+    plan_for(contract.sandbox_resources, context)
+        .await
+        .map(Some)
+}
+
+/// Returns what the containers of a task with these sizes are like.
+pub(super) async fn plan_for(
+    resources: Option<SandboxResources>,
+    context: &Context,
+) -> Result<ContainerPlan, CliError> {
     let settings = context.settings()?;
-    let resources = contract.sandbox_resources.unwrap_or_default();
+    let resources = resources.unwrap_or_default();
     let engine = engine(&settings, context).await?;
-    Ok(Some(sized(&settings, resources, engine)))
+    Ok(sized(&settings, resources, engine))
 }
 
 /// Returns the plan with the task's own sizes before those of the settings.

@@ -79,6 +79,10 @@ fn one_line(error: &clap::Error, command: &str) -> Option<CliError> {
             format!("`{}` is no value for {}", value?, argument?),
             format!("it takes {}", text(error, ContextKind::ValidValue)?),
         ),
+        ErrorKind::ValueValidation => (
+            format!("`{}` is no value for {}", value?, argument?),
+            std::error::Error::source(error)?.to_string(),
+        ),
         ErrorKind::ArgumentConflict => {
             let argument = argument?;
             match text(error, ContextKind::PriorArg) {

@@ -24,7 +24,7 @@ use crate::docker::{Engine, EngineError, Facts};
 /// Sandboxes that are containers of a Docker Engine.
 #[derive(Debug)]
 pub struct DockerProvider {
-    settings: DockerSettings,
+    pub(super) settings: DockerSettings,
     /// The engine, once it has answered and has the guest's program.
     ready: OnceCell<(Engine, Facts)>,
 }
