@@ -274,7 +274,7 @@ pub enum ProviderName {
 /// Arguments of `preflight`.
 #[derive(Debug, Args)]
 pub struct PreflightArgs {
-    /// The task file; without one and without ralph_task.md, what belongs to a task is left out
+    /// The task file; left out, it is `ralph_task.md` if that is there
     pub file: Option<PathBuf>,
     /// Take this repository instead of the task's
     #[arg(long, value_name = "PATH|URL", value_parser = NonEmptyStringValueParser::new())]

@@ -35,80 +35,85 @@ pub(super) async fn run(
     context: &Context,
 ) -> Result<(), CliError> {
     let wiring = context.wiring()?;
-    let outcome = prerequisites(context).await;
-    let mut why = outcome.is_failure().then_some("a program is missing");
-    checks.add(PREREQUISITES, outcome)?;
-    let plan = container::plan_for(None, context).await;
     let ground = Ground {
         wiring: &wiring,
-        plan: plan?,
+        plan: container::plan_for(None, context).await,
     };
-    let mut reached = None;
-    for name in [ENGINE, IMAGE] {
-        let outcome = match (why, name) {
-            (Some(why), _) => Outcome::NotRun(why.to_owned()),
-            (None, ENGINE) => ground.engine(&mut reached).await,
-            (None, _) => ground.image(reached.as_ref()).await,
-        };
-        if outcome.is_failure() {
-            why = Some(match name {
-                ENGINE => "no engine can be used",
-                _ => "there is no image to use",
-            });
-        }
-        checks.add(name, outcome)?;
-    }
+    let ready = ground.outside(checks, context).await?;
     for note in ready_image::notes(args.agent.as_deref(), context.environment().directory()) {
         checks.note(note)?;
     }
-    if let Some(why) = why {
-        checks.add(CREATE, Outcome::NotRun(why.to_owned()))?;
-        return leave_out(checks, &INSIDE, why);
+    match ready {
+        Ok(plan) => ground.inside(checks, plan).await,
+        Err(why) => {
+            checks.add(CREATE, Outcome::NotRun(why.into()))?;
+            leave_out(checks, &INSIDE, why)
+        }
     }
-    ground.inside(checks).await
 }
 
 /// What the checks need.
 struct Ground<'a> {
     wiring: &'a Wiring,
-    plan: ContainerPlan,
+    plan: Result<ContainerPlan, CliError>,
 }
 
 impl Ground<'_> {
-    /// The engine answers, and its machine has what the settings ask for.
-    async fn engine(&self, reached: &mut Option<(Engine, Facts)>) -> Outcome {
-        let provider = self.wiring.docker(Some(&self.plan));
-        let problems = provider.preflight().await;
-        if !problems.is_empty() {
-            return Outcome::Failed(problems);
+    /// Looks at everything that a sandbox needs. The answer is what sandboxes are made from, or why none
+    /// can be made.
+    async fn outside(
+        &self,
+        checks: &mut Checks,
+        context: &Context,
+    ) -> Result<Result<&ContainerPlan, &'static str>, CliError> {
+        let outcome = prerequisites(context).await;
+        let is_missing = outcome.is_failure();
+        checks.add(PREREQUISITES, outcome)?;
+        if is_missing {
+            let why = "a program is missing";
+            leave_out(checks, &[ENGINE, IMAGE], why)?;
+            return Ok(Err(why));
         }
-        match reach(&self.plan).await {
-            Ok((engine, facts)) => {
-                let seen = told(&engine, &facts);
-                *reached = Some((engine, facts));
-                Outcome::Passed(seen)
+        let (plan, engine, facts) = match self.engine().await {
+            Ok(reached) => reached,
+            Err(outcome) => {
+                let why = "no engine can be used";
+                checks.add(ENGINE, outcome)?;
+                leave_out(checks, &[IMAGE], why)?;
+                return Ok(Err(why));
             }
-            Err(problem) => problem.into(),
+        };
+        checks.add(ENGINE, Outcome::Passed(told(&engine, &facts)))?;
+        match ready_image::find(&engine, &facts, &plan.image).await {
+            Ok(image) => {
+                checks.add(IMAGE, Outcome::Passed(image.to_string()))?;
+                Ok(Ok(plan))
+            }
+            Err(problem) => {
+                checks.add(IMAGE, problem.into())?;
+                Ok(Err("there is no image to use"))
+            }
         }
     }
 
-    async fn image(&self, reached: Option<&(Engine, Facts)>) -> Outcome {
-        let Some((engine, facts)) = reached else {
-            return Outcome::NotRun("no engine can be used".into());
-        };
-        match ready_image::find(engine, facts, &self.plan.image).await {
-            Ok(image) => Outcome::Passed(image.to_string()),
-            Err(problem) => problem.into(),
+    /// The engine answers, and its machine has what the settings ask for.
+    async fn engine(&self) -> Result<(&ContainerPlan, Engine, Facts), Outcome> {
+        let plan = self.plan.as_ref().map_err(Clone::clone)?;
+        let problems = self.wiring.docker(Some(plan)).preflight().await;
+        if !problems.is_empty() {
+            return Err(Outcome::Failed(problems));
         }
+        let (engine, facts) = reach(plan).await?;
+        Ok((plan, engine, facts))
     }
 
     /// Makes a sandbox, tries it out, and removes it whatever happens.
-    async fn inside(&self, checks: &mut Checks) -> Result<(), CliError> {
+    async fn inside(&self, checks: &mut Checks, plan: &ContainerPlan) -> Result<(), CliError> {
         let small = ContainerPlan {
             memory: Some(walls::LIMITS.memory),
             disk: walls::LIMITS.disk,
             processes: walls::LIMITS.processes,
-            ..self.plan.clone()
+            ..plan.clone()
         };
         let provider = self.wiring.docker(Some(&small));
         let session = match Session::begin(&provider).await {
@@ -130,8 +135,7 @@ impl Ground<'_> {
 }
 
 async fn try_out(checks: &mut Checks, session: &Session<'_>) -> Result<(), CliError> {
-    let made = format!("{}", session.sandbox.id());
-    checks.add(CREATE, Outcome::Passed(made))?;
+    checks.add(CREATE, Outcome::Passed(session.sandbox.id().to_string()))?;
     checks.add(EXEC, basics::exec(session).await)?;
     checks.add(FILES, basics::files(session).await)?;
     checks.add(USER, walls::user(session).await)?;
