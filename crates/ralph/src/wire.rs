@@ -60,10 +60,7 @@ impl Wiring {
         container: Option<&ContainerPlan>,
     ) -> Result<Arc<dyn SandboxProvider>, CliError> {
         match name {
-            "local" => {
-                let provider = LocalProvider::new(self.state.sandboxes(), &self.search_path);
-                Ok(Arc::new(provider.with_toolchains(self.toolchains.clone())))
-            }
+            "local" => Ok(self.local()),
             "docker" => Ok(Arc::new(self.docker(container))),
             other => Err(CliError::usage(
                 format!("sandbox `{other}` is not available"),
@@ -71,6 +68,20 @@ impl Wiring {
                 "use `--sandbox local`, or set `sandbox_provider: local` in the task file",
             )),
         }
+    }
+
+    /// Returns the local sandboxes.
+    pub(crate) fn local(&self) -> Arc<dyn SandboxProvider> {
+        let provider = LocalProvider::new(self.state.sandboxes(), &self.search_path);
+        Arc::new(provider.with_toolchains(self.toolchains.clone()))
+    }
+
+    /// Returns the Docker sandboxes of an engine, written as in `DOCKER_HOST`. They can be looked at
+    /// and removed, not made.
+    pub(crate) fn docker_at(&self, engine: Option<String>) -> DockerProvider {
+        let mut settings = DockerSettings::new("", self.state.root());
+        settings.host = engine;
+        DockerProvider::new(settings)
     }
 
     /// Returns the Docker sandboxes of a plan; without one, only what exists can be looked at.

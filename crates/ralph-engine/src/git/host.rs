@@ -50,17 +50,26 @@ impl HostGit {
         if !current {
             durable::write(&config, CONFIG.as_bytes())?;
         }
+        Ok(Self::found(path, config, home))
+    }
+
+    /// Uses the git on `path` for looking at the user's own repositories only: nothing is written.
+    pub fn looking(path: String, home: Option<PathBuf>) -> Self {
+        Self::found(path, PathBuf::from("/dev/null"), home)
+    }
+
+    fn found(path: String, config: PathBuf, home: Option<PathBuf>) -> Self {
         // By its path, git can be started without copying this process first.
         let program = std::env::split_paths(&path)
             .map(|directory| directory.join("git"))
             .find(|file| file.is_absolute() && file.is_file())
             .unwrap_or_else(|| PathBuf::from("git"));
-        Ok(Self {
+        Self {
             program,
             path,
             config,
             home,
-        })
+        }
     }
 
     /// Returns a git command in `dir` that knows nothing of the user's environment.

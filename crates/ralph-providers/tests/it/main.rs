@@ -1,6 +1,7 @@
 //! The tests of the providers, in one binary.
 
 #[cfg(test)]
+mod prune;
 mod sandbox_docker;
 #[cfg(test)]
 mod sandbox_local;

@@ -17,14 +17,22 @@ pub(super) async fn plan(
     if sandbox != "docker" {
         return Ok(None);
     }
-    let settings = context.settings()?;
-    let resources = contract.sandbox_resources.unwrap_or_default();
-    let engine = engine(&settings, context).await?;
-    let mut plan = sized(&settings, resources, engine);
+    let mut plan = plan_for(contract.sandbox_resources, context).await?;
     if let Some(image) = &contract.sandbox_image {
         plan.image.clone_from(image);
     }
     Ok(Some(plan))
+}
+
+/// Returns what the containers of a task with these sizes are like.
+pub(super) async fn plan_for(
+    resources: Option<SandboxResources>,
+    context: &Context,
+) -> Result<ContainerPlan, CliError> {
+    let settings = context.settings()?;
+    let resources = resources.unwrap_or_default();
+    let engine = engine(&settings, context).await?;
+    Ok(sized(&settings, resources, engine))
 }
 
 /// Returns the plan with the task's own sizes before those of the settings.

@@ -10,8 +10,8 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::{
-    audit, completions, demo, image, init, lint, logs, replay, resume, run, runs, show, steer,
-    usage,
+    audit, completions, demo, image, init, lint, logs, preflight, prune, replay, resume, run, runs,
+    selftest, show, steer, usage,
 };
 use crate::config::Environment;
 
@@ -62,6 +62,9 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
         Command::Replay(args) => replay::run(&args, context),
         Command::Image(args) => wait_for(image::run(args, context)),
         Command::Demo(args) => wait_for(demo::run(args, context)),
+        Command::Preflight(args) => wait_for(preflight::run(args, context)),
+        Command::Selftest(args) => wait_for(selftest::run(args, context)),
+        Command::PruneSandboxes(args) => wait_for(prune::run(args, context)),
         Command::Completions(args) => completions::run(&args, context),
     }
 }

@@ -13,6 +13,7 @@ use super::error::CliError;
 use super::exit::ExitCode;
 use super::image;
 use super::planning::{self, Planned};
+use super::prune;
 use super::resume;
 use super::unfinished::{self, Choice};
 use crate::terminal::line::Line;
@@ -57,6 +58,10 @@ pub(super) async fn start(
     let mode = context.view_mode(is_json, &context.settings()?);
     image::ensure(&mut planned.plan, effort, mode, context, wiring).await?;
     let outside = wiring.outside(&planned.plan, None)?;
+    let mut planned = planned;
+    planned
+        .notices
+        .extend(prune::tidy_up(&planned.plan, wiring).await);
     let dir = wiring.state.run(&planned.plan.run);
     let journal = create(&dir, planned, wiring)?;
     Box::pin(drive(dir, journal, outside, mode)).await

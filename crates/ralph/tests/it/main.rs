@@ -6,6 +6,8 @@
 )]
 
 mod bad_input;
+#[cfg(target_os = "linux")]
+mod care;
 mod contract;
 #[cfg(target_os = "linux")]
 mod crash;

@@ -11,7 +11,8 @@
 //!
 //! - `provider` makes, finds and lists sandboxes; `settings` is what it is made from, `marks` are
 //!   the labels, `owner` tells whether the ralph that made a sandbox still lives.
-//! - `container` is the container's life, `form` what it is created as, `program` the guest's volume.
+//! - `container` is the container's life, `form` what it is created as, `program` the guest's volume,
+//!   `prune` finds programs that nothing uses any more.
 //! - `line` is the connection to the guest, by a socket or by the container's own input and output;
 //!   `door` is that socket.
 //! - `sandbox` is the live handle; `exec` runs commands, `trouble` finds out what became of a
@@ -26,9 +27,11 @@ mod marks;
 mod owner;
 mod program;
 mod provider;
+mod prune;
 mod sandbox;
 mod settings;
 mod trouble;
 
 pub use provider::{DockerProvider, Found};
+pub use prune::Remnant;
 pub use settings::{DockerSettings, Limits, Reach};

@@ -27,7 +27,7 @@ use crate::sandbox::way_out::WayOut;
 
 /// Sandboxes that are containers of a Docker Engine.
 pub struct DockerProvider {
-    settings: DockerSettings,
+    pub(super) settings: DockerSettings,
     way_out: Option<Arc<dyn WayOut>>,
     /// The engine, once it has answered and has the guest's program.
     ready: OnceCell<(Engine, Facts)>,
