@@ -10,6 +10,7 @@
 //! - [`run`] holds the statuses, the commands and the table of which is allowed when.
 //! - [`event`] is the journal's one versioned enum, [`state`] folds it into where a run stands.
 //! - [`verdict`] decides whether a run is green, [`surface`] which changes touch its verification.
+//! - [`image`] says what the images of container sandboxes are made from and called.
 //! - [`secret`] keeps secrets out of sight, in types and in streams.
 //! - [`ports`] are the traits that the outside implements.
 
@@ -17,6 +18,7 @@ pub mod action;
 pub mod budget;
 pub mod event;
 pub mod id;
+pub mod image;
 pub mod lint;
 pub mod money;
 pub mod patch;

@@ -13,6 +13,8 @@ use ralph_engine::git::HostGit;
 use ralph_engine::replies;
 use ralph_engine::run::Outside;
 use ralph_engine::store::StateDir;
+use ralph_providers::docker::images::Images;
+use ralph_providers::docker::{Engine, EngineError};
 use ralph_providers::model::{RecordedReply, Replay, Scripted};
 use ralph_providers::sandbox::{DockerProvider, DockerSettings, Limits, LocalProvider};
 use ralph_providers::scm::{Git, LocalScm};
@@ -34,6 +36,9 @@ pub(crate) struct Wiring {
     /// What must never be written down.
     pub redactor: Redactor,
 }
+
+/// What is said about images, for the command that is about them alone.
+pub(crate) use ralph_providers::docker::images as image;
 
 /// The sandbox providers there are.
 pub(crate) const SANDBOXES: [&str; 2] = ["local", "docker"];
@@ -94,6 +99,13 @@ impl Wiring {
             };
         }
         DockerProvider::new(settings)
+    }
+
+    /// Returns the images of the Docker Engine at `host`, which is written like `DOCKER_HOST`.
+    pub(crate) async fn images(&self, host: Option<&str>) -> Result<Images, EngineError> {
+        let engine = Engine::connect(host).await?;
+        let directory = self.state.root().join("images");
+        Ok(Images::new(engine, directory, self.clock.clone()))
     }
 
     /// Returns a model by name. `used` are the places of a script that the run has used already.
@@ -160,6 +172,8 @@ impl Wiring {
         Ok(Outside {
             sandboxes: self.sandboxes(&plan.sandbox, plan.container.as_ref())?,
             model: self.model(&plan.model, &used)?,
+            agent: None,
+            gate: None,
             price: price_of(&plan.model),
             scm: Arc::new(scm),
             git: self.git()?,

@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use ralph_core::plan::Engine;
 
 use super::duration;
+use super::image::ImageArgs;
 
 /// The task file that commands take when none is named.
 pub const TASK_FILE: &str = "ralph_task.md";
@@ -61,6 +62,8 @@ pub enum Command {
     Audit(AuditArgs),
     /// Show again what a run showed, from its journal
     Replay(RunArg),
+    /// Build, pull or look at the images of container sandboxes
+    Image(ImageArgs),
     /// Try ralph without a model, a container or a network
     Demo(DemoArgs),
     /// Check everything that a run needs, without starting one
@@ -95,6 +98,7 @@ impl Command {
             | Self::Preflight(PreflightArgs { json, .. })
             | Self::Selftest(SelftestArgs { json, .. })
             | Self::PruneSandboxes(PruneArgs { json, .. }) => *json,
+            Self::Image(args) => args.is_json(),
             Self::Init(_)
             | Self::Logs(_)
             | Self::Pause(_)
@@ -150,6 +154,9 @@ pub struct RunArgs {
     /// Use this model, such as scripted:FILE.jsonl
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub model: Option<String>,
+    /// Look for newer versions of the image and build it anew
+    #[arg(long)]
+    pub rebuild: bool,
     /// Print the plan and start nothing
     #[arg(long)]
     pub dry_run: bool,

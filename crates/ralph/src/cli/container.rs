@@ -8,7 +8,7 @@ use super::context::Context;
 use super::error::CliError;
 use crate::config::{ResourceSettings, Settings};
 
-/// Returns what the containers are like, but for the image; none for a provider without containers.
+/// Returns what the containers are like, with the image as it was asked for; none for a provider without containers.
 pub(super) async fn plan(
     sandbox: &str,
     contract: &Contract,
@@ -17,9 +17,11 @@ pub(super) async fn plan(
     if sandbox != "docker" {
         return Ok(None);
     }
-    plan_for(contract.sandbox_resources, context)
-        .await
-        .map(Some)
+    let mut plan = plan_for(contract.sandbox_resources, context).await?;
+    if let Some(image) = &contract.sandbox_image {
+        plan.image.clone_from(image);
+    }
+    Ok(Some(plan))
 }
 
 /// Returns what the containers of a task with these sizes are like.
@@ -98,7 +100,7 @@ mod tests {
         let none = SandboxResources::default();
         let usual = ContainerPlan {
             engine: None,
-            image: "ralph:latest".into(),
+            image: "auto".into(),
             millicpus: None,
             memory: None,
             disk: 20 << 30,

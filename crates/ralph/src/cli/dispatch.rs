@@ -10,7 +10,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::{
-    audit, completions, demo, init, lint, logs, preflight, prune, replay, resume, run, runs,
+    audit, completions, demo, image, init, lint, logs, preflight, prune, replay, resume, run, runs,
     selftest, show, steer, usage,
 };
 use crate::config::Environment;
@@ -60,6 +60,7 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
         Command::Stop(args) => steer::run(&args, Steer::Stop, context),
         Command::Audit(args) => audit::run(&args, context),
         Command::Replay(args) => replay::run(&args, context),
+        Command::Image(args) => wait_for(image::run(args, context)),
         Command::Demo(args) => wait_for(demo::run(args, context)),
         Command::Preflight(args) => wait_for(preflight::run(args, context)),
         Command::Selftest(args) => wait_for(selftest::run(args, context)),

@@ -19,6 +19,7 @@ mod drive;
 mod duration;
 mod error;
 mod exit;
+pub mod image;
 mod init;
 mod lint;
 mod logs;

@@ -1,13 +1,9 @@
 //! The image that Docker sandboxes are made from: whether it is there, and for which machines.
 
 use std::fmt;
-use std::path::Path;
 
 use ralph_core::ports::Problem;
 use ralph_providers::docker::{Engine, EngineError, Facts, go_architecture};
-
-/// Where a project says what its image has.
-const PROJECT_DIRECTORY: &str = ".agent-loop";
 
 /// An image that sandboxes can be made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,23 +53,6 @@ pub(super) async fn find(
             .and_then(|size| size.try_into().ok())
             .unwrap_or(0),
     })
-}
-
-/// Returns what a person should know about the image that is used: what it is not made of.
-pub(super) fn notes(agent: Option<&str>, directory: &Path) -> Vec<String> {
-    let agent = agent.map(|name| {
-        format!(
-            "there is no image of its own for the agent `{name}`; the one of `ralph.toml` is used"
-        )
-    });
-    let project = if directory.join(PROJECT_DIRECTORY).is_dir() {
-        format!(
-            "`{PROJECT_DIRECTORY}/` is here, but images of projects are not built yet; the one of `ralph.toml` is used"
-        )
-    } else {
-        format!("no {PROJECT_DIRECTORY}/ config in cwd, skipping the project image")
-    };
-    agent.into_iter().chain([project]).collect()
 }
 
 /// An engine names a missing image by its digest or with a tag added; people know it by their name.

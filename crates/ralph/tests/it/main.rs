@@ -11,8 +11,10 @@ mod care;
 mod contract;
 #[cfg(target_os = "linux")]
 mod crash;
+mod docker_run;
 mod follow;
 mod holding;
+mod images;
 mod live_steering;
 mod looks;
 mod project;

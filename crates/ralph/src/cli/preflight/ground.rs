@@ -113,6 +113,7 @@ fn run_args(args: PreflightArgs) -> RunArgs {
         engine: None,
         profile: args.profile,
         model: args.model,
+        rebuild: false,
         dry_run: true,
         json: args.json,
         again: Again {

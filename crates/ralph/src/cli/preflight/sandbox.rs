@@ -5,6 +5,7 @@ use ralph_core::ports::Isolation;
 use super::ground::Ground;
 use crate::cli::checks::Outcome;
 use crate::cli::ready_image;
+use crate::wire::image::Base;
 
 /// The provider works here.
 pub(super) async fn provider(ground: &Ground<'_>) -> Outcome {
@@ -41,6 +42,10 @@ pub(super) async fn image(ground: &Ground<'_>) -> Option<Outcome> {
     let (Ok(plan), Some((engine, facts))) = (plan, &ground.engine) else {
         return Some(Outcome::NotRun("no Docker Engine answers".into()));
     };
+    if plan.image == Base::AUTO {
+        let words = "the agent's own image, which is built when it is first needed";
+        return Some(Outcome::Passed(words.into()));
+    }
     Some(match ready_image::find(engine, facts, &plan.image).await {
         Ok(image) => Outcome::Passed(image.to_string()),
         Err(problem) => problem.into(),

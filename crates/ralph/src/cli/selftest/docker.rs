@@ -6,16 +6,16 @@ use ralph_providers::docker::{Engine, Facts};
 
 use super::command::{PREREQUISITES, leave_out, prerequisites, unless_interrupted};
 use super::session::{Session, broken};
-use super::{basics, walls};
+use super::{basics, image, walls};
 use crate::cli::args::SelftestArgs;
 use crate::cli::checks::{Checks, Outcome};
+use crate::cli::container;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::{container, ready_image};
 use crate::wire::Wiring;
 
 const ENGINE: &str = "engine";
-const IMAGE: &str = "image";
+const IMAGE: &str = "build image";
 const CREATE: &str = "create sandbox";
 const EXEC: &str = "run a command";
 const FILES: &str = "files";
@@ -39,12 +39,9 @@ pub(super) async fn run(
         wiring: &wiring,
         plan: container::plan_for(None, context).await,
     };
-    let ready = ground.outside(checks, context).await?;
-    for note in ready_image::notes(args.agent.as_deref(), context.environment().directory()) {
-        checks.note(note)?;
-    }
+    let ready = ground.outside(args, checks, context).await?;
     match ready {
-        Ok(plan) => ground.inside(checks, plan).await,
+        Ok(plan) => ground.inside(checks, &plan).await,
         Err(why) => {
             checks.add(CREATE, Outcome::NotRun(why.into()))?;
             leave_out(checks, &INSIDE, why)
@@ -63,9 +60,10 @@ impl Ground<'_> {
     /// can be made.
     async fn outside(
         &self,
+        args: &SelftestArgs,
         checks: &mut Checks,
         context: &Context,
-    ) -> Result<Result<&ContainerPlan, &'static str>, CliError> {
+    ) -> Result<Result<ContainerPlan, &'static str>, CliError> {
         let outcome = prerequisites(context).await;
         let is_missing = outcome.is_failure();
         checks.add(PREREQUISITES, outcome)?;
@@ -84,16 +82,9 @@ impl Ground<'_> {
             }
         };
         checks.add(ENGINE, Outcome::Passed(told(&engine, &facts)))?;
-        match ready_image::find(&engine, &facts, &plan.image).await {
-            Ok(image) => {
-                checks.add(IMAGE, Outcome::Passed(image.to_string()))?;
-                Ok(Ok(plan))
-            }
-            Err(problem) => {
-                checks.add(IMAGE, problem.into())?;
-                Ok(Err("there is no image to use"))
-            }
-        }
+        let agent = args.agent.as_deref();
+        let built = image::build(agent, plan, checks, context, self.wiring).await?;
+        Ok(built.ok_or("there is no image to use"))
     }
 
     /// The engine answers, and its machine has what the settings ask for.

@@ -8,6 +8,7 @@
 mod basics;
 mod command;
 mod docker;
+mod image;
 mod local;
 mod session;
 mod walls;

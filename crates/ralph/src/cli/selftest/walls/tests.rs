@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
-    Entry, ExecOutcome, Isolation, OutputSink, Program, Sandbox, SandboxError, SandboxId,
-    SandboxInfo, SandboxProvider, SandboxSpec, Stream, WriteMode,
+    Entry, ExecOutcome, InputSource, Isolation, OutputSink, Program, Sandbox, SandboxError,
+    SandboxId, SandboxInfo, SandboxProvider, SandboxSpec, Stream, WriteMode,
 };
 
 use super::*;
@@ -73,6 +73,14 @@ impl Sandbox for Scripted {
             stderr_bytes: 0,
             process_limit: text == "crowded",
         })
+    }
+    async fn converse(
+        &self,
+        exec: Exec,
+        _: &mut dyn InputSource,
+        output: &mut dyn OutputSink,
+    ) -> Result<ExecOutcome, SandboxError> {
+        self.exec(exec, output).await
     }
     async fn read(&self, path: &SandboxPath, _: u64) -> Result<Vec<u8>, SandboxError> {
         Err(SandboxError::NotFound(path.to_string()))

@@ -1,0 +1,76 @@
+//! Images that a test makes for itself.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ralph_test::BASE_IMAGE;
+
+/// An image that is removed with this value.
+pub(super) struct Image {
+    pub(super) tag: String,
+}
+
+impl Image {
+    /// Builds an image on top of the usual one from the lines of a Dockerfile.
+    pub(super) fn built(lines: &str) -> Self {
+        let image = Self { tag: unique_tag() };
+        let file = format!("FROM {BASE_IMAGE}\n{lines}\n");
+        feed(
+            &["build", "--quiet", "--tag", &image.tag, "-"],
+            file.as_bytes(),
+        );
+        image
+    }
+
+    /// Makes an image of this architecture with a single file in it, which is no program.
+    pub(super) fn bare(architecture: &str) -> Self {
+        let image = Self { tag: unique_tag() };
+        let mut archive = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_ustar();
+        header.set_size(0);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, "file", &b""[..]).unwrap();
+        let platform = format!("--platform=linux/{architecture}");
+        let archive = archive.into_inner().unwrap();
+        feed(&["import", &platform, "-", &image.tag], &archive);
+        image
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        let removed = Command::new("docker")
+            .args(["image", "rm", "--force", &self.tag])
+            .output();
+        // One that stays is in nobody's way but the eye's.
+        drop(removed);
+    }
+}
+
+fn unique_tag() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("ralph-test-hostile:{}-{count}", std::process::id())
+}
+
+/// Runs `docker` with something to read; it has to succeed.
+fn feed(arguments: &[&str], input: &[u8]) {
+    let mut docker = Command::new("docker")
+        .args(arguments)
+        // The builder that every engine has.
+        .env("DOCKER_BUILDKIT", "0")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    docker.stdin.take().unwrap().write_all(input).unwrap();
+    let output = docker.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "`docker {}`: {said}",
+        arguments.join(" ")
+    );
+}
