@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod prune;
+#[cfg(test)]
 mod sandbox_docker;
 #[cfg(test)]
 mod sandbox_local;

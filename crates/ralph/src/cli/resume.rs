@@ -42,7 +42,8 @@ pub(super) async fn resume(
     }
     let mode = context.view_mode(is_json, &context.settings()?);
     let outside = wiring.outside(&state.plan, Some(state))?;
-    let tidied = prune::tidy_up(&state.plan, &wiring).await;
-    journal.append_all(tidied.into_iter().map(|message| Event::Notice { message }))?;
+    for message in prune::tidy_up(&state.plan, &wiring).await {
+        journal.append(Event::Notice { message })?;
+    }
     Box::pin(drive(dir, journal, outside, mode)).await
 }
