@@ -9,6 +9,7 @@
 //! - [`budget`], [`money`] and [`price`] say what may be spent and what was.
 //! - [`run`] holds the statuses, the commands and the table of which is allowed when.
 //! - [`event`] is the journal's one versioned enum, [`state`] folds it into where a run stands.
+//! - [`gutter`] notices that a run goes in circles, [`mitigation`] says what is done about it.
 //! - [`verdict`] decides whether a run is green, [`surface`] which changes touch its verification.
 //! - [`secret`] keeps secrets out of sight, in types and in streams.
 //! - [`ports`] are the traits that the outside implements.
@@ -16,8 +17,10 @@
 pub mod action;
 pub mod budget;
 pub mod event;
+pub mod gutter;
 pub mod id;
 pub mod lint;
+pub mod mitigation;
 pub mod money;
 pub mod patch;
 pub mod path;
