@@ -9,11 +9,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Limits};
+use crate::gutter;
 use crate::id::{CommitId, Digest};
+use crate::mitigation::{Skipped, Step};
 use crate::money::Usd;
 use crate::plan::RunPlan;
 use crate::ports::{Ended, PullRequest, SandboxId, Usage};
 use crate::run::{Command, RunStatus};
+use crate::task::Mode;
 use crate::verdict::{CheckResult, TestCount};
 
 /// The version of the record format.
@@ -65,6 +68,9 @@ pub enum ActionResult {
         stdout_bytes: u64,
         /// Bytes on standard error, kept or not.
         stderr_bytes: u64,
+        /// What its failure looks like, see [`signature`](gutter::signature).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<Digest>,
     },
     /// It could not be done; nothing was changed.
     Failed {
@@ -183,6 +189,9 @@ pub struct Metrics {
     pub boxes_total: usize,
     /// How much it looks like going in circles, if that was measured.
     pub loop_score: Option<f64>,
+    /// What that is made of, and what is done about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gutter: Option<Box<gutter::Report>>,
     /// The branch's commit at the end.
     pub head: CommitId,
 }
@@ -215,6 +224,8 @@ pub enum Event {
         contract: Digest,
         changes: Vec<String>,
         limits: Limits,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<Mode>,
     },
     /// A person changed the task file, but it cannot be used; the old one stays in force.
     ContractRejected { why: String },
@@ -360,6 +371,19 @@ pub enum Event {
         /// Where the run goes from here, if not to the next iteration.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         then: Option<RunStatus>,
+    },
+    /// The run goes in circles. Told after the end of the iteration that showed it, whose record is
+    /// what counts.
+    Gutter {
+        iteration: u32,
+        score: f64,
+        consecutive: u32,
+        evidence: Vec<String>,
+        /// What is done about it; nothing if there was progress all the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mitigation: Option<Step>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        skipped: Vec<Skipped>,
     },
     /// A command or a call goes on: the time it takes is not lost when the program is killed.
     StillActive {},

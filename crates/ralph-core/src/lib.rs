@@ -16,6 +16,7 @@
 
 pub mod action;
 pub mod budget;
+pub mod debug;
 pub mod event;
 pub mod gutter;
 pub mod id;

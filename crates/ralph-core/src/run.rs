@@ -43,6 +43,13 @@ pub enum PauseReason {
         /// The model's words.
         question: String,
     },
+    /// It goes in circles, and everything else has been tried.
+    Gutter {
+        /// How often in a row.
+        consecutive: u32,
+        /// Why it looks like that.
+        evidence: String,
+    },
     /// Something outside is broken.
     Broken {
         /// What is broken, and why.
@@ -66,6 +73,13 @@ pub enum FailReason {
         /// The model's words.
         reason: String,
     },
+    /// It goes in circles, and nobody and nothing could help.
+    Gutter {
+        /// How often in a row.
+        consecutive: u32,
+        /// How often is allowed.
+        limit: u32,
+    },
     /// The run could not be set up at all.
     Setup {
         /// Why not.
@@ -79,6 +93,13 @@ impl fmt::Display for PauseReason {
             Self::Person => f.write_str("paused by a person"),
             Self::Interrupted => f.write_str("the program was told to end"),
             Self::Model { question } => write!(f, "the model asks: {question}"),
+            Self::Gutter {
+                consecutive,
+                evidence,
+            } => write!(
+                f,
+                "it goes in circles, {consecutive} times in a row: {evidence}"
+            ),
             Self::Broken { what, fix } => write!(f, "{what} — {fix}"),
         }
     }
@@ -89,6 +110,10 @@ impl fmt::Display for FailReason {
         match self {
             Self::Budget { budget } => write!(f, "the budget `{}` is used up", budget.key()),
             Self::Model { reason } => write!(f, "the model gave up: {reason}"),
+            Self::Gutter { consecutive, limit } => write!(
+                f,
+                "it goes in circles: {consecutive} times in a row, `max_consecutive_gutter` is {limit}"
+            ),
             Self::Setup { why } => write!(f, "it could not be set up: {why}"),
         }
     }

@@ -1,15 +1,22 @@
 //! Where a run stands: the fold over its events. Every reader uses this one, so all agree.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::budget::{Limits, Spent};
-use crate::event::{ActionResult, Event, Metrics, Purpose, Record};
+use crate::event::{Event, Metrics, Purpose, Record};
+use crate::gutter::Window;
 use crate::id::{CommitId, Digest};
+use crate::mitigation::{Ladder, Step};
 use crate::money::Usd;
 use crate::plan::RunPlan;
 use crate::ports::{PullRequest, SandboxId, Usage};
 use crate::run::RunStatus;
+use crate::task::Mode;
+
+mod open;
+
+pub use open::OpenIteration;
 
 /// Where a run stands after some records.
 #[derive(Debug, Clone)]
@@ -38,6 +45,8 @@ pub struct RunState {
     pub iteration: u32,
     /// The digest of the contract in force.
     pub contract: Digest,
+    /// How far people may step in.
+    pub mode: Mode,
     /// What the contract in force allows to spend.
     pub limits: Limits,
     /// All contracts that were in force at some time.
@@ -62,6 +71,12 @@ pub struct RunState {
     pub last_metrics: Option<Box<Metrics>>,
     /// Scores of the last iterations, oldest first, at most five.
     pub loop_scores: Vec<f64>,
+    /// What is remembered of the last iterations to notice circling; it has a bound.
+    pub window: Window,
+    /// Where the run stands on the ladder out of a circle.
+    pub ladder: Ladder,
+    /// The model profile that was switched to, if any.
+    pub profile: Option<String>,
     /// Why the last wish to end with success was refused; empty once an iteration has seen it.
     pub refusals: Vec<String>,
     /// The iteration in which that happened.
@@ -74,43 +89,6 @@ pub struct RunState {
     pub then: Option<RunStatus>,
     /// The iteration that was started and not finished.
     pub open: Option<OpenIteration>,
-}
-
-/// What is known of an iteration that has not finished.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OpenIteration {
-    /// Its number.
-    pub number: u32,
-    /// The branch's commit when it began.
-    pub head: CommitId,
-    /// When it began.
-    pub started_at: jiff::Timestamp,
-    /// Model calls that were begun.
-    pub attempts: u32,
-    /// Whether the model was asked and has not answered.
-    pub waiting: bool,
-    /// Answers that arrived.
-    pub replies: usize,
-    /// Whether the last answer was understood.
-    pub accepted: bool,
-    /// The last answer on disk.
-    pub response: Option<Digest>,
-    /// What was wrong with the last answer, if it was rejected.
-    pub rejected: Option<String>,
-    /// Size of the prompt.
-    pub prompt_bytes: usize,
-    /// Waiting for the model so far.
-    pub model_ms: u64,
-    /// Running commands so far.
-    pub command_ms: u64,
-    /// Tokens so far.
-    pub usage: Usage,
-    /// Cost so far.
-    pub cost: Usd,
-    /// Actions that have ended, by index.
-    pub results: BTreeMap<usize, ActionResult>,
-    /// The action that was begun and has not ended, with the digest its file will have.
-    pub pending: Option<(usize, Option<Digest>)>,
 }
 
 impl RunState {
@@ -131,6 +109,7 @@ impl RunState {
             cost: Usd::ZERO,
             iteration: 0,
             contract: plan.contract.clone(),
+            mode: plan.mode,
             limits: plan.limits.clone(),
             contracts: vec![plan.contract.clone()],
             sandbox: None,
@@ -143,6 +122,9 @@ impl RunState {
             verified: None,
             last_metrics: None,
             loop_scores: Vec::new(),
+            window: Window::default(),
+            ladder: Ladder::default(),
+            profile: None,
             refusals: Vec::new(),
             refused_in: 0,
             script: Vec::new(),
@@ -187,6 +169,7 @@ impl RunState {
             | Event::PushStarted { .. }
             | Event::StateSaved { .. }
             | Event::VerifyStarted { .. }
+            | Event::Gutter { .. }
             | Event::StillActive {}
             | Event::Notice { .. } => {}
             Event::RunOpened { .. }
@@ -244,8 +227,12 @@ impl RunState {
                 }
             }
             Event::ContractChanged {
-                contract, limits, ..
+                contract,
+                limits,
+                mode,
+                ..
             } => {
+                self.mode = mode.unwrap_or(self.mode);
                 self.contract = contract.clone();
                 self.contracts.push(contract.clone());
                 self.limits = limits.clone();
@@ -308,6 +295,7 @@ impl RunState {
                 self.loop_scores.extend(metrics.loop_score);
                 let surplus = self.loop_scores.len().saturating_sub(5);
                 self.loop_scores.drain(..surplus);
+                self.learn(metrics);
                 self.last_metrics = Some(metrics.clone());
                 return;
             }
@@ -319,92 +307,16 @@ impl RunState {
     }
 }
 
-impl OpenIteration {
-    fn new(number: u32, head: CommitId, started_at: jiff::Timestamp) -> Self {
-        Self {
-            number,
-            head,
-            started_at,
-            attempts: 0,
-            waiting: false,
-            replies: 0,
-            accepted: false,
-            response: None,
-            rejected: None,
-            prompt_bytes: 0,
-            model_ms: 0,
-            command_ms: 0,
-            usage: Usage::default(),
-            cost: Usd::ZERO,
-            results: BTreeMap::new(),
-            pending: None,
-        }
-    }
-
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "`RunState::apply` decides exhaustively which events come here"
-    )]
-    fn apply(&mut self, event: &Event) {
-        match event {
-            Event::ModelAsked {
-                attempt,
-                prompt_bytes,
-                ..
-            } => {
-                self.attempts = *attempt;
-                self.prompt_bytes = *prompt_bytes;
-                self.waiting = true;
-                self.response = None;
-                self.rejected = None;
-            }
-            Event::ModelFailed { .. } => self.waiting = false,
-            Event::ModelAbandoned {
-                usage, cost_usd, ..
-            } => {
-                self.waiting = false;
-                self.usage.add(*usage);
-                self.cost += *cost_usd;
-            }
-            Event::ModelReplied {
-                response,
-                usage,
-                cost_usd,
-                duration_ms,
-                ..
-            } => {
-                self.response = Some(response.clone());
-                self.waiting = false;
-                self.replies += 1;
-                self.model_ms += duration_ms;
-                self.usage.add(*usage);
-                self.cost += *cost_usd;
-            }
-            Event::ReplyRejected { errors, .. } => self.rejected = Some(errors.clone()),
-            Event::ReplyAccepted { .. } => self.accepted = true,
-            Event::ActionStarted { index, after, .. } => {
-                self.pending = Some((*index, after.clone()));
-            }
-            Event::ActionFinished {
-                index,
-                result,
-                duration_ms,
-                action,
-                ..
-            } => {
-                self.pending = None;
-                if action == "run" {
-                    self.command_ms += duration_ms;
-                }
-                if !matches!(result, ActionResult::Interrupted) {
-                    self.results.insert(*index, result.clone());
-                }
-            }
-            Event::ClaimChecked { checks, .. } => {
-                self.command_ms += checks.iter().map(|check| check.duration_ms).sum::<u64>();
-            }
-            Event::TestsRun { check, .. } => self.command_ms += check.duration_ms,
-            _ => {}
+impl RunState {
+    /// Takes in what an iteration says about circling.
+    fn learn(&mut self, metrics: &Metrics) {
+        let Some(report) = &metrics.gutter else {
+            return;
+        };
+        self.window.push(report.facts.clone());
+        self.ladder = report.ladder;
+        if let Some(Step::Fallback { profile }) = &report.step {
+            self.profile = Some(profile.clone());
         }
     }
 }
