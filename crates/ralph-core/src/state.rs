@@ -187,7 +187,15 @@ impl RunState {
             Event::Pushed { head, .. } => self.pushed = Some(head.clone()),
             Event::PullRequestUpdated { pull, .. } => self.pull = Some(pull.clone()),
             Event::BoxesTicked { ticked } => self.ticked = ticked.iter().cloned().collect(),
-            Event::VerifyFinished { head, green, .. } => {
+            Event::VerifyFinished {
+                head,
+                green,
+                checks,
+                ..
+            } => {
+                if let Some(open) = &mut self.open {
+                    open.note_checks(checks);
+                }
                 self.verified = Some((head.clone(), *green));
             }
             Event::SuccessRefused { reasons, iteration } => {

@@ -38,6 +38,8 @@ pub struct Outside {
     pub model: Arc<dyn Model>,
     /// What an answer costs.
     pub price: Price,
+    /// Who else could answer.
+    pub profiles: Profiles,
     /// Where branches and pull requests go.
     pub scm: Arc<dyn Scm>,
     /// Git on the host.
@@ -46,6 +48,18 @@ pub struct Outside {
     pub clock: Arc<dyn Clock>,
     /// What must never be written down.
     pub redactor: Redactor,
+}
+
+/// Makes the model of a profile, with its price; the error says why there is none.
+pub type ChooseModel = dyn Fn(&str) -> Result<(Arc<dyn Model>, Price), String> + Send + Sync;
+
+/// The model profiles that a run can switch to.
+#[derive(Clone)]
+pub struct Profiles {
+    /// The profile that is marked for the doctor.
+    pub doctor: Option<String>,
+    /// Makes the model of a profile.
+    pub choose: Arc<ChooseModel>,
 }
 
 /// A run that is being worked on.
@@ -63,6 +77,8 @@ pub struct Run {
     pub(crate) now: Now,
     /// What was spent when warnings were last looked for.
     pub(crate) warned: budget::Spent,
+    /// The profile that answers, if it is not the one that the run began with.
+    pub(crate) profile_in_use: Option<String>,
     /// Whether the sandbox was made anew though an iteration was open in the last one.
     sandbox_lost: bool,
 }
@@ -152,6 +168,7 @@ impl Prepared {
             view: View::default(),
             now: Now::default(),
             warned,
+            profile_in_use: None,
             sandbox_lost: self.ready.made_anew && open,
         }
     }
@@ -206,6 +223,7 @@ impl Run {
 
     async fn work(&mut self) -> Result<RunStatus, RunError> {
         self.first_look().await?;
+        self.use_profile()?;
         self.set_status(RunStatus::Running)?;
         loop {
             self.boundary().await?;
@@ -337,6 +355,7 @@ impl Run {
                     contract: digest,
                     changes,
                     limits,
+                    mode: Some(self.pinned.contract().mode),
                 })?;
                 self.set_ticks(&ticked)
             }

@@ -136,12 +136,12 @@ impl OpenIteration {
                 }
             }
             Event::ClaimChecked { checks, .. } => {
-                checks.iter().for_each(|check| self.note_check(check));
+                self.note_checks(checks);
                 self.command_ms += checks.iter().map(|check| check.duration_ms).sum::<u64>();
             }
             Event::TestsRun { check, .. } => {
                 self.command_ms += check.duration_ms;
-                self.note_check(check);
+                self.note_checks(std::slice::from_ref(check));
             }
             _ => {}
         }
@@ -166,8 +166,11 @@ impl OpenIteration {
         }
     }
 
-    fn note_check(&mut self, check: &CheckResult) {
-        if let Some(signature) = &check.failure {
+    pub(super) fn note_checks(&mut self, checks: &[CheckResult]) {
+        for check in checks {
+            let Some(signature) = &check.failure else {
+                continue;
+            };
             let ended = check.ended.to_string();
             let failure = Failure::new(signature.clone(), &check.command, &ended);
             Facts::add_failure(&mut self.failures, failure);

@@ -102,6 +102,7 @@ impl Run {
             ended: outcome.ended,
             duration_ms: millis(outcome.duration),
             tests: verdict::count_tests(&output.both),
+            failure: output.failure(command, outcome.ended),
         };
         self.now.checks.insert(command.to_owned(), check.clone());
         Ok(check)
@@ -125,6 +126,7 @@ impl Run {
                 ended: outcome.ended,
                 duration_ms: millis(outcome.duration),
                 tests: verdict::count_tests(&output.both),
+                failure: output.failure(command, outcome.ended),
             };
             self.now.checks.insert(command.to_owned(), check);
         }

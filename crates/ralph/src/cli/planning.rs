@@ -130,6 +130,7 @@ pub(super) async fn plan(
         limits: contract.limits(),
         test_command: contract.test_command.clone().unwrap_or_default(),
         checkboxes: task.checkboxes.len(),
+        mode: contract.mode,
     };
     Ok(Planned {
         plan,

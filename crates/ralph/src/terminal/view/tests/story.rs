@@ -46,6 +46,7 @@ pub(super) fn created() -> Event {
         },
         test_command: "make test".into(),
         checkboxes: 2,
+        mode: ralph_core::task::Mode::Autonomous,
     };
     Event::RunCreated {
         plan: Box::new(plan),
