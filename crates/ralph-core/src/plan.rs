@@ -28,6 +28,26 @@ pub enum Delivery {
     Branch,
 }
 
+/// What the containers of a run are like.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContainerPlan {
+    /// The engine, as `DOCKER_HOST` writes it; none means the default one of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
+    /// The image.
+    pub image: String,
+    /// Thousandths of a processor; none means as many as are usual and there are.
+    pub millicpus: Option<u32>,
+    /// Bytes of memory; none means as much as is usual and there is.
+    pub memory: Option<u64>,
+    /// Bytes that the workspace may hold.
+    pub disk: u64,
+    /// Processes and threads.
+    pub processes: u32,
+    /// Whether everything but the workspace and the temporary directories is read-only.
+    pub read_only: bool,
+}
+
 /// The plan of one run. It is the first record of the journal and never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPlan {
@@ -55,6 +75,9 @@ pub struct RunPlan {
     pub sandbox: String,
     /// How well that provider isolates.
     pub isolation: Isolation,
+    /// What the containers of the sandbox are like, where it has containers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<ContainerPlan>,
     /// The model, such as `scripted:/path/replies.jsonl`.
     pub model: String,
     /// The source host.

@@ -59,6 +59,10 @@ impl RunError {
             {
                 durable::FREE_SOME_SPACE.into()
             }
+            Self::Sandbox(SandboxError::Provider(problem)) => {
+                format!("{}, then `ralph resume`", problem.fix)
+            }
+            Self::Sandbox(SandboxError::Interrupted { .. }) => "`ralph resume` continues".into(),
             Self::Sandbox(_) => "look at the sandbox's directory, then `ralph resume`".into(),
             Self::Git(error) => error.hint().to_owned(),
             Self::Scm(ScmError::CheckedOut { .. }) => {

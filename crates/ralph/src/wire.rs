@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ralph_core::plan::RunPlan;
+use ralph_core::plan::{ContainerPlan, RunPlan};
 use ralph_core::ports::{Clock, Model, SandboxProvider};
 use ralph_core::price::{self, Price};
 use ralph_core::secret::Redactor;
@@ -14,7 +14,7 @@ use ralph_engine::replies;
 use ralph_engine::run::{Outside, Profiles};
 use ralph_engine::store::StateDir;
 use ralph_providers::model::{RecordedReply, Replay, Scripted};
-use ralph_providers::sandbox::LocalProvider;
+use ralph_providers::sandbox::{DockerProvider, DockerSettings, Limits, LocalProvider};
 use ralph_providers::scm::{Git, LocalScm};
 
 use crate::cli::CliError;
@@ -36,7 +36,7 @@ pub(crate) struct Wiring {
 }
 
 /// The sandbox providers there are.
-pub(crate) const SANDBOXES: [&str; 1] = ["local"];
+pub(crate) const SANDBOXES: [&str; 2] = ["local", "docker"];
 
 impl Wiring {
     /// Returns the host's git.
@@ -49,18 +49,40 @@ impl Wiring {
     }
 
     /// Returns a sandbox provider by name.
-    pub(crate) fn sandboxes(&self, name: &str) -> Result<Arc<dyn SandboxProvider>, CliError> {
+    pub(crate) fn sandboxes(
+        &self,
+        name: &str,
+        container: Option<&ContainerPlan>,
+    ) -> Result<Arc<dyn SandboxProvider>, CliError> {
         match name {
             "local" => {
                 let provider = LocalProvider::new(self.state.sandboxes(), &self.search_path);
                 Ok(Arc::new(provider.with_toolchains(self.toolchains.clone())))
             }
+            "docker" => Ok(Arc::new(self.docker(container))),
             other => Err(CliError::usage(
                 format!("sandbox `{other}` is not available"),
                 format!("this version has {}", SANDBOXES.join(", ")),
                 "use `--sandbox local`, or set `sandbox_provider: local` in the task file",
             )),
         }
+    }
+
+    /// Returns the Docker sandboxes of a plan; without one, only what exists can be looked at.
+    pub(crate) fn docker(&self, container: Option<&ContainerPlan>) -> DockerProvider {
+        let mut settings = DockerSettings::new("", self.state.root());
+        if let Some(plan) = container {
+            settings.host.clone_from(&plan.engine);
+            settings.image.clone_from(&plan.image);
+            settings.read_only = plan.read_only;
+            settings.limits = Limits {
+                cpus: plan.millicpus.map(|number| f64::from(number) / 1000.0),
+                memory: plan.memory,
+                disk: plan.disk,
+                processes: plan.processes,
+            };
+        }
+        DockerProvider::new(settings)
     }
 
     /// Returns a model by name. `used` are the places of a script that the run has used already.
@@ -126,7 +148,7 @@ impl Wiring {
         let used = state.map(|state| state.script.clone()).unwrap_or_default();
         let (model, price) = (self.model(&plan.model, &used)?, price_of(&plan.model));
         Ok(Outside {
-            sandboxes: self.sandboxes(&plan.sandbox)?,
+            sandboxes: self.sandboxes(&plan.sandbox, plan.container.as_ref())?,
             profiles: same_for_all(&model, &price),
             model,
             price,

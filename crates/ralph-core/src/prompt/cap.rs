@@ -70,6 +70,7 @@ pub(super) const COMMITS: Cap = Cap::new(Keep::Head, 10, 3 * KIB, 256);
 pub(super) const TEST_COMMAND: Cap = Cap::new(Keep::Head, 20, KIB, KIB);
 pub(super) const OUTPUT: Cap = Cap::new(Keep::Tail, 800, 32 * KIB, 2 * KIB);
 pub(super) const REFUSALS: Cap = Cap::new(Keep::Head, 60, 4 * KIB, KIB);
+pub(super) const CIRCLING: Cap = Cap::new(Keep::Head, 40, 3 * KIB, KIB);
 /// The schema is the program's own text; it is never that long.
 pub(super) const SCHEMA: Cap = Cap::new(Keep::Head, 1000, 24 * KIB, 4 * KIB);
 
@@ -80,7 +81,7 @@ pub(super) const BAD_REPLY_ERRORS: Cap = Cap::new(Keep::Head, 60, 4 * KIB, KIB);
 /// What one part adds to its text at most: heading, explanation, names, fences, marker.
 const FRAME: usize = KIB + 2 * MAX_BACKTICKS + 3 * MAX_NAME_BYTES;
 
-const PARTS: [Cap; 12] = [
+const PARTS: [Cap; 13] = [
     TASK,
     GUARDRAILS,
     PROGRESS,
@@ -92,6 +93,7 @@ const PARTS: [Cap; 12] = [
     TEST_COMMAND,
     OUTPUT,
     REFUSALS,
+    CIRCLING,
     SCHEMA,
 ];
 

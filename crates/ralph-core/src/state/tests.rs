@@ -26,6 +26,7 @@ fn plan() -> RunPlan {
         engine: Engine::Actions,
         sandbox: "local".into(),
         isolation: Isolation::None,
+        container: None,
         model: "scripted:x".into(),
         scm: "local".into(),
         delivery: Delivery::PullRequest,

@@ -76,7 +76,11 @@ impl Run {
                 let why = format!("`{path}` leads outside the repository");
                 return Ok(FileStep::Not(ActionResult::Refused { why }));
             }
-            Err(error @ (SandboxError::Gone(_) | SandboxError::Spawn { .. })) => {
+            Err(
+                error @ (SandboxError::Gone(_)
+                | SandboxError::Spawn { .. }
+                | SandboxError::Provider(_)),
+            ) => {
                 return Err(error.into());
             }
             Err(error) => {
@@ -116,9 +120,14 @@ impl Run {
             (Err(SandboxError::Escapes(path)), _) => Ok(Effect::refused(format!(
                 "`{path}` leads outside the repository"
             ))),
-            (Err(error @ (SandboxError::Gone(_) | SandboxError::Spawn { .. })), _) => {
-                Err(error.into())
-            }
+            (
+                Err(
+                    error @ (SandboxError::Gone(_)
+                    | SandboxError::Spawn { .. }
+                    | SandboxError::Provider(_)),
+                ),
+                _,
+            ) => Err(error.into()),
             (Err(error), _) => Ok(Effect::failed(error.to_string())),
         }
     }

@@ -308,10 +308,19 @@ impl Run {
                     "the directory cannot be used: {error}"
                 )));
             }
+            Err(RunError::Sandbox(error @ SandboxError::Interrupted { .. })) => {
+                // What it did is unknown; the sandbox works again, and the next iteration sees.
+                self.log_error(&format!("`{command}` was {error}"))?;
+                return Ok(Effect::failed(error.to_string()));
+            }
             Err(error) => return Err(error),
         };
         let output = capture.finish();
         self.add_output(command, &output, outcome.ended)?;
+        if outcome.process_limit {
+            let words = "process limit reached: something in it could not be started";
+            self.log_error(&format!("`{command}`: {words}"))?;
+        }
         self.note_command(command, cwd, &outcome, &output);
         Ok(Effect {
             result: ActionResult::Ran {
@@ -395,7 +404,11 @@ fn is_about_directory(error: &SandboxError) -> bool {
             source.kind(),
             ErrorKind::NotADirectory | ErrorKind::PermissionDenied
         ),
-        SandboxError::Gone(_) | SandboxError::TooLarge { .. } | SandboxError::Spawn { .. } => false,
+        SandboxError::Gone(_)
+        | SandboxError::TooLarge { .. }
+        | SandboxError::Spawn { .. }
+        | SandboxError::Interrupted { .. }
+        | SandboxError::Provider(_) => false,
     }
 }
 

@@ -309,7 +309,12 @@ impl Workspace {
             }
             Err(SandboxError::TooLarge { .. }) => "made too large",
             Err(SandboxError::Io { .. }) => "made unreadable",
-            Err(error @ (SandboxError::Gone(_) | SandboxError::Spawn { .. })) => {
+            Err(
+                error @ (SandboxError::Gone(_)
+                | SandboxError::Spawn { .. }
+                | SandboxError::Interrupted { .. }
+                | SandboxError::Provider(_)),
+            ) => {
                 return Err(error.into());
             }
         };

@@ -6,7 +6,9 @@
 
 mod convert;
 mod docker;
+mod door;
 mod local;
 
 pub use docker::{DockerProvider, DockerSettings, Found, Limits, Reach};
+pub use door::{Connection, Door, Listener};
 pub use local::LocalProvider;

@@ -9,6 +9,7 @@
 pub mod args;
 mod audit;
 mod completions;
+mod container;
 mod context;
 mod demo;
 mod dispatch;

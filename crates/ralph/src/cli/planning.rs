@@ -11,6 +11,7 @@ use ralph_engine::git::HostGit;
 use ralph_engine::journal;
 
 use super::args::RunArgs;
+use super::container;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
@@ -92,7 +93,8 @@ pub(super) async fn plan(
         ));
     }
     let sandbox = sandbox_name(args, &task, context)?;
-    let provider = wiring.sandboxes(&sandbox)?;
+    let container = container::plan(&sandbox, contract, context).await?;
+    let provider = wiring.sandboxes(&sandbox, container.as_ref())?;
     if let Some(problem) = provider.preflight().await.into_iter().next() {
         let what = format!("sandbox `{sandbox}` cannot be used");
         return Err(CliError::runtime(what, problem.what, problem.fix));
@@ -120,6 +122,7 @@ pub(super) async fn plan(
         engine,
         sandbox,
         isolation: provider.isolation(),
+        container,
         model,
         scm: "local".into(),
         delivery: if contract.pr.enabled {

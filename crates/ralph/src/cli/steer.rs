@@ -136,7 +136,9 @@ fn end_leftovers(state: &RunState, context: &Context) -> Result<(), CliError> {
     let Some(sandbox) = &state.sandbox else {
         return Ok(());
     };
-    let sandboxes = context.wiring()?.sandboxes(&state.plan.sandbox)?;
+    let sandboxes = context
+        .wiring()?
+        .sandboxes(&state.plan.sandbox, state.plan.container.as_ref())?;
     wait_for(async {
         let attached = sandboxes.attach(sandbox).await.map_err(|error| {
             CliError::runtime(

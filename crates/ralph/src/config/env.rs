@@ -146,6 +146,11 @@ impl Environment {
         self.get("RALPH_FALLBACK_MODEL_PROFILE")
     }
 
+    /// Returns the Docker Engine that the user's other tools speak to.
+    pub fn docker_host(&self) -> Option<&str> {
+        self.get("DOCKER_HOST")
+    }
+
     /// Returns the sandbox provider of tasks that name none.
     pub fn default_provider(&self) -> Option<&str> {
         self.get("RALPH_DEFAULT_PROVIDER")

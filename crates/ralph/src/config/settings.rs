@@ -40,6 +40,8 @@ pub struct SandboxSettings {
     pub network: NetworkSettings,
     /// What commands may use.
     pub resources: ResourceSettings,
+    /// How Docker sandboxes are made.
+    pub docker: DockerEngineSettings,
 }
 
 impl Default for SandboxSettings {
@@ -52,6 +54,26 @@ impl Default for SandboxSettings {
             use_local_image: true,
             network: NetworkSettings::default(),
             resources: ResourceSettings::default(),
+            docker: DockerEngineSettings::default(),
+        }
+    }
+}
+
+/// `[sandbox.docker]`: how Docker sandboxes are made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DockerEngineSettings {
+    /// Engines, as `DOCKER_HOST` writes them; the first that answers is used.
+    pub hosts: Vec<String>,
+    /// Whether only the workspace and the temporary directories can be written.
+    pub read_only: bool,
+}
+
+impl Default for DockerEngineSettings {
+    fn default() -> Self {
+        Self {
+            hosts: Vec::new(),
+            read_only: true,
         }
     }
 }
@@ -87,6 +109,10 @@ pub struct ResourceSettings {
     pub memory: Memory,
     /// How many processors.
     pub cpus: Cpus,
+    /// How much the workspace may hold.
+    pub disk: Memory,
+    /// How many processes and threads.
+    pub processes: u32,
     /// How long one command may take.
     pub timeout_minutes: u32,
 }
@@ -96,6 +122,8 @@ impl Default for ResourceSettings {
         Self {
             memory: Memory::gibibytes(8),
             cpus: Cpus::whole(4),
+            disk: Memory::gibibytes(20),
+            processes: 512,
             timeout_minutes: 60,
         }
     }

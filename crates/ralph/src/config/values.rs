@@ -71,6 +71,16 @@ impl Cpus {
     pub fn number(self) -> f64 {
         self.number
     }
+
+    /// Returns the number in thousandths.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is positive, and more processors than fit are as many as fit"
+    )]
+    pub fn thousandths(self) -> u32 {
+        (self.number * 1000.0) as u32
+    }
 }
 
 impl<'de> Deserialize<'de> for Cpus {

@@ -198,6 +198,7 @@ fn plan(id: &str, task: &str) -> RunPlan {
         engine: Engine::Actions,
         sandbox: "local".into(),
         isolation: Isolation::None,
+        container: None,
         model: "scripted:replies.jsonl".into(),
         scm: "local".into(),
         delivery: Delivery::PullRequest,

@@ -39,6 +39,7 @@ pub(super) fn seventh() -> Snapshot {
         },
         iteration: 7,
         loop_scores: vec![1.0, 0.0, 0.3, 0.5, 0.0, 0.3],
+        circling: Vec::new(),
         schema: "One JSON object: `summary`, `actions`, `claims`.\n\n```json\n{\"summary\": \"\", \"actions\": []}\n```\n".into(),
     }
 }
@@ -93,6 +94,7 @@ pub(super) fn giant(piece: &str) -> Snapshot {
         spent: Spent::default(),
         iteration: u32::MAX,
         loop_scores: vec![f64::MAX; 100_000],
+        circling: vec!["`".repeat(10_000); 1_000],
         schema: text,
     }
 }

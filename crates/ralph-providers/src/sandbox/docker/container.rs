@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bollard::models::{ContainerState, ContainerStateStatusEnum as Status};
@@ -18,6 +19,7 @@ use super::line::Line;
 use super::marks::{self, Marks};
 use super::settings::DockerSettings;
 use crate::docker::{Engine, EngineError, Facts};
+use crate::sandbox::door::Door;
 
 /// How long a guest may take to answer for the first time.
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
@@ -56,7 +58,6 @@ pub(super) enum ContainerError {
 }
 
 /// A container by its sandbox, whether it is there or not.
-#[derive(Debug)]
 pub(super) struct Container {
     pub(super) engine: Engine,
     pub(super) facts: Facts,
@@ -66,6 +67,8 @@ pub(super) struct Container {
     object: String,
     /// The directory of the socket on this machine, where the guest is reached by one.
     socket: Option<PathBuf>,
+    /// Who answers what commands connect to.
+    pub(super) door: Option<Arc<dyn Door>>,
 }
 
 impl Container {
@@ -87,6 +90,7 @@ impl Container {
             marks,
             object,
             socket,
+            door: None,
         }
     }
 
@@ -128,7 +132,7 @@ impl Container {
         match attached {
             None => self.connect().await,
             Some(attached) => match Line::attached(attached).await {
-                Ok(line) => Ok(line),
+                Ok(line) => self.admit(line).await,
                 Err(source) => Err(self.silent(source).await),
             },
         }
@@ -156,7 +160,7 @@ impl Container {
         let mut calls = 0;
         loop {
             let source = match Line::by_socket(directory, SOCKET, process).await {
-                Ok(line) => return Ok(line),
+                Ok(line) => return self.admit(line).await,
                 Err(source) => source,
             };
             calls += 1;
@@ -171,6 +175,18 @@ impl Container {
                 return Err(self.silent(source).await);
             }
             tokio::time::sleep(CALL_AGAIN).await;
+        }
+    }
+
+    /// Lets commands connect to whoever answers them.
+    async fn admit(&self, mut line: Line) -> Result<Line, ContainerError> {
+        let admitted = match &self.door {
+            Some(door) => line.admit(door.clone()).await,
+            None => Ok(()),
+        };
+        match admitted {
+            Ok(()) => Ok(line),
+            Err(source) => Err(self.silent(source).await),
         }
     }
 

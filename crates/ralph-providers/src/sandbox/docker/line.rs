@@ -8,10 +8,14 @@ use std::time::Duration;
 
 use bollard::container::{AttachContainerResults, LogOutput};
 use futures_util::StreamExt as _;
-use ralph_guest::wire::{Hello, Incoming, Link, PROTOCOL, Reply, Request, Side};
+use ralph_guest::wire::{
+    Connect, Hello, Incoming, Link, Opened, PROTOCOL, Reply, Request, Side, Stream,
+};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, simplex};
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
+
+use crate::sandbox::door::{Connection, Door};
 
 /// How often something is said, so that the guest knows that somebody is there.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -26,9 +30,9 @@ pub(super) struct Line {
     link: Link,
     complaints: Arc<Mutex<Vec<u8>>>,
     /// Carries frames and keeps the line alive; ended with it.
-    _tasks: JoinSet<()>,
-    /// Streams that the guest opens; kept, because nobody asks for them yet.
-    _incoming: Incoming,
+    tasks: JoinSet<()>,
+    /// Streams that the guest opens, until somebody answers them.
+    incoming: Option<Incoming>,
 }
 
 impl Line {
@@ -106,8 +110,8 @@ impl Line {
         let line = Self {
             link,
             complaints: Arc::default(),
-            _tasks: tasks,
-            _incoming: incoming,
+            tasks,
+            incoming: Some(incoming),
         };
         let hello = Request::Hello(Hello { protocol: PROTOCOL });
         match line.ask(&hello).await {
@@ -118,6 +122,32 @@ impl Line {
             )),
             None => Err(io::ErrorKind::ConnectionReset.into()),
         }
+    }
+
+    /// Lets commands connect to the door.
+    pub(super) async fn admit(&mut self, door: Arc<dyn Door>) -> io::Result<()> {
+        let mut kept = Vec::new();
+        for listener in door.listeners() {
+            let request = Request::Listen {
+                name: listener.name,
+                address: listener.address.clone(),
+                listening: listener.listening,
+            };
+            let hung_up = || io::Error::from(io::ErrorKind::ConnectionReset);
+            let mut stream = self.link.open(&request).ok_or_else(hung_up)?;
+            let reply = stream.messages.next().await.ok_or_else(hung_up)?;
+            if let Ok(Reply::Failed(failure)) = serde_json::from_slice(&reply) {
+                let address = listener.address;
+                return Err(io::Error::other(format!(
+                    "the guest cannot listen on `{address}`: {failure:?}"
+                )));
+            }
+            kept.push(stream);
+        }
+        if let Some(incoming) = self.incoming.take() {
+            self.tasks.spawn(answer(incoming, door, kept));
+        }
+        Ok(())
     }
 
     /// Returns the connection.
@@ -139,6 +169,30 @@ impl Line {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&kept).into_owned()
+    }
+}
+
+/// Answers connections for as long as the line lasts. The streams of the listeners are held, because
+/// the guest listens only as long.
+async fn answer(mut incoming: Incoming, door: Arc<dyn Door>, _listeners: Vec<Stream>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            opened = incoming.recv() => {
+                let Some(Opened { message, stream }) = opened else { return };
+                let Ok(connect) = serde_json::from_slice::<Connect>(&message) else { continue };
+                let door = door.clone();
+                connections.spawn(async move {
+                    let connection = Connection {
+                        listener: connect.listener,
+                        local: connect.local,
+                        stream: stream.into(),
+                    };
+                    door.answer(connection).await;
+                });
+            }
+            Some(_) = connections.join_next() => {}
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bollard::models::VolumeCreateRequest;
@@ -20,11 +21,12 @@ use super::program;
 use super::sandbox::DockerSandbox;
 use super::settings::{DockerSettings, Reach};
 use crate::docker::{Engine, EngineError, Facts};
+use crate::sandbox::door::Door;
 
 /// Sandboxes that are containers of a Docker Engine.
-#[derive(Debug)]
 pub struct DockerProvider {
     settings: DockerSettings,
+    door: Option<Arc<dyn Door>>,
     /// The engine, once it has answered and has the guest's program.
     ready: OnceCell<(Engine, Facts)>,
 }
@@ -49,8 +51,16 @@ impl DockerProvider {
     pub fn new(settings: DockerSettings) -> Self {
         Self {
             settings,
+            door: None,
             ready: OnceCell::new(),
         }
+    }
+
+    /// Lets commands connect to somebody, who decides what they get.
+    #[must_use]
+    pub fn with_door(mut self, door: Arc<dyn Door>) -> Self {
+        self.door = Some(door);
+        self
     }
 
     /// Returns the sandboxes of every ralph that uses this engine.
@@ -108,14 +118,16 @@ impl DockerProvider {
             }
             Reach::Attached => false,
         };
-        Container::new(
+        let mut container = Container::new(
             engine.clone(),
             facts.clone(),
             self.settings.clone(),
             name,
             marks,
             by_socket,
-        )
+        );
+        container.door.clone_from(&self.door);
+        container
     }
 
     /// Makes a sandbox, or leaves nothing behind.

@@ -24,7 +24,6 @@ use crate::sandbox::convert;
 const STUCK: Duration = Duration::from_mins(2);
 
 /// One sandbox: a volume, and a container that works on it.
-#[derive(Debug)]
 pub(super) struct DockerSandbox {
     id: SandboxId,
     container: Container,
@@ -43,7 +42,7 @@ impl DockerSandbox {
     pub(super) fn new(id: SandboxId, container: Container, line: Line) -> Self {
         Self {
             id,
-            env: container.marks.env.clone(),
+            env: environment(&container),
             container,
             line: Mutex::new(Some(Arc::new(line))),
         }
@@ -137,6 +136,16 @@ impl DockerSandbox {
             | Reply::TooLarge { .. } => Err(unexpected(verb, path)),
         }
     }
+}
+
+/// Returns the environment of every command: what the door needs, and what the sandbox was made with.
+fn environment(container: &Container) -> BTreeMap<String, String> {
+    let mut variables = match &container.door {
+        Some(door) => door.environment(),
+        None => BTreeMap::new(),
+    };
+    variables.extend(container.marks.env.clone());
+    variables
 }
 
 /// Whether something is asked again after the sandbox stopped in the middle.

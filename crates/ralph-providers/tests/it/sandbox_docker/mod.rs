@@ -1,4 +1,5 @@
 //! The Docker sandbox, on a real engine.
 
 mod contract;
+mod door;
 mod place;

@@ -60,16 +60,29 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
     }
 }
 
+/// Returns where commands run, and how well they are kept there.
+fn sandbox(plan: &RunPlan) -> String {
+    let isolation = match plan.isolation {
+        Isolation::None => "no isolation: commands run as you",
+        Isolation::Container => "container without a network",
+        Isolation::Machine => "virtual machine",
+    };
+    let image = plan
+        .container
+        .as_ref()
+        .map(|container| format!(" · image {}", container.image));
+    format!(
+        "{} · {isolation}{}",
+        plan.sandbox,
+        image.unwrap_or_default()
+    )
+}
+
 /// Returns a plan for people.
 pub fn plan(plan: &RunPlan) -> Vec<Line> {
     let delivery = match plan.delivery {
         Delivery::PullRequest => "pull request",
         Delivery::Branch => "branch only",
-    };
-    let isolation = match plan.isolation {
-        Isolation::None => "no isolation: commands run as you",
-        Isolation::Container => "container without a network",
-        Isolation::Machine => "virtual machine",
     };
     let boxes = format::plural(plan.checkboxes as u64, "checkbox", "checkboxes");
     vec![
@@ -88,7 +101,7 @@ pub fn plan(plan: &RunPlan) -> Vec<Line> {
             ),
         ),
         field("branch", &format!("{} · {delivery}", plan.branch)),
-        field("sandbox", &format!("{} · {isolation}", plan.sandbox)),
+        field("sandbox", &sandbox(plan)),
         field(
             "model",
             &format!("{} · {}", plan.model, engine(plan.engine)),

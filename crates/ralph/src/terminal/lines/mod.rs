@@ -5,6 +5,7 @@
 //! model does, `delivery` for commits, pull request and verification, [`budgets`] for the bars.
 
 pub mod budgets;
+mod circling;
 mod delivery;
 mod iteration;
 pub mod life;

@@ -4,7 +4,7 @@ use ralph_core::event::{Event, Purpose, Record};
 use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
 
-use super::{delivery, iteration, life, pieces};
+use super::{circling, delivery, iteration, life, pieces};
 use crate::terminal::line::Line;
 
 /// How much the lines may rely on a terminal.
@@ -56,6 +56,7 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::VerifyStarted { .. }
         | Event::VerifyFinished { .. }
         | Event::SuccessRefused { .. } => delivery::lines(&record.event, style),
+        Event::Gutter { .. } => circling::lines(&record.event),
         // Nothing has changed; whoever shows it goes on waiting for the same.
         Event::StillActive {} => Vec::new(),
     }
@@ -110,6 +111,7 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
         | Event::VerifyFinished { .. }
         | Event::SuccessRefused { .. }
         | Event::IterationFinished { .. }
+        | Event::Gutter { .. }
         | Event::StillActive {}
         | Event::Notice { .. } => "working".to_owned(),
     })

@@ -1,0 +1,126 @@
+//! What the containers of a run will be like.
+
+use ralph_core::plan::ContainerPlan;
+use ralph_core::task::{Contract, SandboxResources};
+use ralph_providers::docker::Engine;
+
+use super::context::Context;
+use super::error::CliError;
+use crate::config::{ResourceSettings, Settings};
+
+/// Returns what the containers are like, but for the image; none for a provider without containers.
+pub(super) async fn plan(
+    sandbox: &str,
+    contract: &Contract,
+    context: &Context,
+) -> Result<Option<ContainerPlan>, CliError> {
+    if sandbox != "docker" {
+        return Ok(None);
+    }
+    let settings = context.settings()?;
+    let resources = contract.sandbox_resources.unwrap_or_default();
+    let engine = engine(&settings, context).await?;
+    Ok(Some(sized(&settings, resources, engine)))
+}
+
+/// Returns the plan with the task's own sizes before those of the settings.
+fn sized(
+    settings: &Settings,
+    resources: SandboxResources,
+    engine: Option<String>,
+) -> ContainerPlan {
+    let usual = ResourceSettings::default();
+    let given = &settings.sandbox.resources;
+    ContainerPlan {
+        engine,
+        image: settings.sandbox.image.clone(),
+        // What nobody has chosen is cut to what the machine has, instead of refused.
+        millicpus: resources
+            .vcpu
+            .map(|number| number.saturating_mul(1000))
+            .or_else(|| (given.cpus != usual.cpus).then(|| given.cpus.thousandths())),
+        memory: resources
+            .memory_gib
+            .map(gibibytes)
+            .or_else(|| (given.memory != usual.memory).then(|| given.memory.bytes())),
+        disk: resources.disk_gib.map_or(given.disk.bytes(), gibibytes),
+        processes: given.processes,
+        read_only: settings.sandbox.docker.read_only,
+    }
+}
+
+fn gibibytes(number: u32) -> u64 {
+    u64::from(number) << 30
+}
+
+/// Returns the engine: what the user's other tools use, or else the first of the settings that answers.
+pub(super) async fn engine(
+    settings: &Settings,
+    context: &Context,
+) -> Result<Option<String>, CliError> {
+    if let Some(host) = context.environment().docker_host() {
+        return Ok(Some(host.to_owned()));
+    }
+    let mut last = None;
+    for host in &settings.sandbox.docker.hosts {
+        match Engine::connect(Some(host)).await {
+            Ok(_) => return Ok(Some(host.clone())),
+            Err(error) => last = Some(error.problem()),
+        }
+    }
+    match last {
+        None => Ok(None),
+        Some(problem) => Err(CliError::runtime(
+            "no engine of `sandbox.docker.hosts` answers",
+            problem.what,
+            problem.fix,
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_task_wins_over_the_settings() {
+        let mut settings = Settings::default();
+        let none = SandboxResources::default();
+        let usual = ContainerPlan {
+            engine: None,
+            image: "ralph:latest".into(),
+            millicpus: None,
+            memory: None,
+            disk: 20 << 30,
+            processes: 512,
+            read_only: true,
+        };
+        assert_eq!(sized(&settings, none, None), usual);
+        settings.sandbox.resources.memory = crate::config::Memory::gibibytes(2);
+        settings.sandbox.resources.processes = 100;
+        assert_eq!(
+            sized(&settings, none, None),
+            ContainerPlan {
+                memory: Some(2 << 30),
+                processes: 100,
+                ..usual.clone()
+            }
+        );
+        let own = SandboxResources {
+            vcpu: Some(1),
+            memory_gib: Some(3),
+            disk_gib: Some(5),
+        };
+        assert_eq!(
+            sized(&settings, own, Some("tcp://build:2375".into())),
+            ContainerPlan {
+                engine: Some("tcp://build:2375".into()),
+                millicpus: Some(1000),
+                memory: Some(3 << 30),
+                disk: 5 << 30,
+                processes: 100,
+                ..usual
+            }
+        );
+    }
+}
