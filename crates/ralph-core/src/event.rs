@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Limits};
+use crate::doctor::{self, AppliedBy, Trigger};
 use crate::gutter;
 use crate::id::{CommitId, Digest};
 use crate::mitigation::{Skipped, Step};
@@ -219,6 +220,15 @@ pub enum Event {
         command: Command,
         refused: Option<String>,
     },
+    /// What a person's command asked for besides the run's course was done, or could not be.
+    CommandDone {
+        id: String,
+        done: bool,
+        detail: String,
+        /// The end of what was printed, for a command that prints.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        output: String,
+    },
     /// A person changed the task file and the change holds from the next iteration on.
     ContractChanged {
         contract: Digest,
@@ -384,6 +394,58 @@ pub enum Event {
         mitigation: Option<Step>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         skipped: Vec<Skipped>,
+    },
+    /// Intent: the doctor is about to be asked.
+    DoctorAsked {
+        number: u32,
+        attempt: u32,
+        trigger: Trigger,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        profile: Option<String>,
+        prompt: Digest,
+        prompt_bytes: usize,
+    },
+    /// The doctor answered and the answer is on disk.
+    DoctorReplied {
+        number: u32,
+        attempt: u32,
+        response: Digest,
+        usage: Usage,
+        cost_usd: Usd,
+        duration_ms: u64,
+        /// The place in a script the reply came from.
+        source: Option<String>,
+    },
+    /// A restart came between the question and the answer: it is charged by estimate.
+    DoctorAbandoned {
+        number: u32,
+        attempt: u32,
+        usage: Usage,
+        cost_usd: Usd,
+    },
+    /// An attempt to ask the doctor came to nothing.
+    DoctorFailed {
+        number: u32,
+        attempt: u32,
+        why: String,
+        /// Whether it is not asked again.
+        given_up: bool,
+    },
+    /// The doctor's report is in `diagnostics.md`.
+    DoctorReported {
+        number: u32,
+        iteration: u32,
+        report: Box<doctor::Report>,
+    },
+    /// What a report proposes was applied, as far as it could be.
+    DiagnosisApplied {
+        number: u32,
+        by: AppliedBy,
+        signs: usize,
+        edits: usize,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        profile: Option<String>,
+        refused: Vec<String>,
     },
     /// A command or a call goes on: the time it takes is not lost when the program is killed.
     StillActive {},

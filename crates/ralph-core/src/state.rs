@@ -11,11 +11,13 @@ use crate::mitigation::{Ladder, Step};
 use crate::money::Usd;
 use crate::plan::RunPlan;
 use crate::ports::{PullRequest, SandboxId, Usage};
-use crate::run::RunStatus;
+use crate::run::{self, Command, RunStatus};
 use crate::task::Mode;
 
+mod consultation;
 mod open;
 
+pub use consultation::Consultation;
 pub use open::OpenIteration;
 
 /// Where a run stands after some records.
@@ -77,6 +79,10 @@ pub struct RunState {
     pub ladder: Ladder,
     /// The model profile that was switched to, if any.
     pub profile: Option<String>,
+    /// What the doctor was asked and has said.
+    pub doctor: Consultation,
+    /// Commands of people that were accepted and ask for something that is not done yet.
+    pub errands: Vec<(String, Command)>,
     /// Why the last wish to end with success was refused; empty once an iteration has seen it.
     pub refusals: Vec<String>,
     /// The iteration in which that happened.
@@ -125,6 +131,8 @@ impl RunState {
             window: Window::default(),
             ladder: Ladder::default(),
             profile: None,
+            doctor: Consultation::default(),
+            errands: Vec::new(),
             refusals: Vec::new(),
             refused_in: 0,
             script: Vec::new(),
@@ -174,6 +182,7 @@ impl RunState {
             | Event::Notice { .. } => {}
             Event::RunOpened { .. }
             | Event::CommandReceived { .. }
+            | Event::CommandDone { .. }
             | Event::StatusChanged { .. }
             | Event::ContractChanged { .. } => self.apply_life(&record.event),
             Event::SandboxCreated { .. } | Event::SandboxRemoved { .. } => {
@@ -202,6 +211,12 @@ impl RunState {
                 self.refusals.clone_from(reasons);
                 self.refused_in = *iteration;
             }
+            Event::DoctorAsked { .. }
+            | Event::DoctorReplied { .. }
+            | Event::DoctorAbandoned { .. }
+            | Event::DoctorFailed { .. }
+            | Event::DoctorReported { .. }
+            | Event::DiagnosisApplied { .. } => self.apply_doctor(&record.event),
             Event::IterationStarted { .. }
             | Event::ModelAsked { .. }
             | Event::ModelReplied { .. }
@@ -227,7 +242,17 @@ impl RunState {
                 self.epoch = *epoch;
                 self.pid = Some(*pid);
             }
-            Event::CommandReceived { id, .. } => self.last_letter = Some(id.clone()),
+            Event::CommandReceived {
+                id,
+                command,
+                refused,
+            } => {
+                self.last_letter = Some(id.clone());
+                if refused.is_none() && command.is_errand() {
+                    self.errands.push((id.clone(), command.clone()));
+                }
+            }
+            Event::CommandDone { id, .. } => self.errands.retain(|(known, _)| known != id),
             Event::StatusChanged { status } => {
                 self.status = status.clone();
                 if self.then.as_ref() == Some(status) {
@@ -323,8 +348,69 @@ impl RunState {
         };
         self.window.push(report.facts.clone());
         self.ladder = report.ladder;
-        if let Some(Step::Fallback { profile }) = &report.step {
-            self.profile = Some(profile.clone());
+        match &report.step {
+            Some(Step::Fallback { profile }) => self.profile = Some(profile.clone()),
+            Some(Step::Doctor) => self.doctor.due = true,
+            Some(Step::Rotate | Step::Pause | Step::Fail) | None => {}
+        }
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "`apply` above decides exhaustively which events come here"
+    )]
+    fn apply_doctor(&mut self, event: &Event) {
+        self.doctor.apply(event);
+        match event {
+            Event::DoctorReplied {
+                usage,
+                cost_usd,
+                source,
+                ..
+            } => {
+                self.usage.add(*usage);
+                self.cost += *cost_usd;
+                self.script.extend(source.clone());
+            }
+            Event::DoctorAbandoned {
+                usage, cost_usd, ..
+            } => {
+                self.usage.add(*usage);
+                self.cost += *cost_usd;
+            }
+            Event::DiagnosisApplied {
+                profile: Some(profile),
+                ..
+            } => self.profile = Some(profile.clone()),
+            _ => {}
+        }
+    }
+
+    /// Returns why a command cannot be taken now, if it cannot.
+    pub fn refuses(&self, command: &Command) -> Option<String> {
+        if let Err(why) = run::legal(&self.status, self.mode, command) {
+            return Some(why.to_owned());
+        }
+        let is_asked = self.doctor.due
+            || self.doctor.waiting.is_some()
+            || self
+                .errands
+                .iter()
+                .any(|(_, errand)| *errand == Command::Diagnose);
+        match command {
+            Command::Diagnose if is_asked => Some("the doctor is being asked already".into()),
+            Command::Apply if self.doctor.report.is_none() => {
+                Some("there is no report of the doctor that could be applied".into())
+            }
+            Command::Note(note) => note.lacks().map(|what| format!("a note needs {what}")),
+            Command::Guardrail(sign) => sign.lacks().map(|what| format!("a sign needs {what}")),
+            Command::Pause
+            | Command::Resume
+            | Command::Rotate
+            | Command::Stop
+            | Command::Diagnose
+            | Command::Apply
+            | Command::Debug { .. } => None,
         }
     }
 }

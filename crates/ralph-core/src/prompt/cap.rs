@@ -22,7 +22,7 @@ const KIB: usize = 1024;
 
 /// Which end of a text matters more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(crate) enum Keep {
     /// Its first lines.
     Head,
     /// Its last lines.
@@ -33,19 +33,19 @@ pub(super) enum Keep {
 
 /// How much of one text is kept.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cap {
+pub(crate) struct Cap {
     /// From where.
-    pub(super) keep: Keep,
+    pub(crate) keep: Keep,
     /// At most so many lines.
-    pub(super) lines: usize,
+    pub(crate) lines: usize,
     /// At most so many bytes, line ends included.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
     /// A longer line loses its middle.
-    pub(super) line_bytes: usize,
+    pub(crate) line_bytes: usize,
 }
 
 impl Cap {
-    const fn new(keep: Keep, lines: usize, bytes: usize, line_bytes: usize) -> Self {
+    pub(crate) const fn new(keep: Keep, lines: usize, bytes: usize, line_bytes: usize) -> Self {
         Self {
             keep,
             lines,

@@ -20,9 +20,10 @@ pub(super) fn lines(event: &Event) -> Vec<Line> {
             skipped,
             ..
         } => {
-            let done = mitigation
-                .as_ref()
-                .map_or_else(|| "there is progress all the same".into(), ToString::to_string);
+            let done = mitigation.as_ref().map_or_else(
+                || "there is progress all the same".into(),
+                ToString::to_string,
+            );
             let times = match consecutive {
                 0 | 1 => String::new(),
                 times => format!(", {times} times in a row"),
