@@ -392,7 +392,6 @@ impl RunState {
             return Some(why.to_owned());
         }
         let is_asked = self.doctor.due
-            || self.doctor.waiting.is_some()
             || self
                 .errands
                 .iter()

@@ -12,7 +12,7 @@ use ralph_core::ports::{
     Clock, Exec, ExecOutcome, Model, OutputSink, Sandbox, SandboxProvider, Scm,
 };
 use ralph_core::price::Price;
-use ralph_core::run::{self, Command, FailReason, PauseReason, RunStatus};
+use ralph_core::run::{Command, FailReason, PauseReason, RunStatus};
 use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
 use tokio::sync::watch;
@@ -79,6 +79,8 @@ pub struct Run {
     pub(crate) warned: budget::Spent,
     /// The profile that answers, if it is not the one that the run began with.
     pub(crate) profile_in_use: Option<String>,
+    /// The iteration after which this process last asked the doctor by itself.
+    pub(crate) doctor_tried: u32,
     /// Whether the sandbox was made anew though an iteration was open in the last one.
     sandbox_lost: bool,
 }
@@ -169,6 +171,7 @@ impl Prepared {
             now: Now::default(),
             warned,
             profile_in_use: None,
+            doctor_tried: 0,
             sandbox_lost: self.ready.made_anew && open,
         }
     }
@@ -232,6 +235,7 @@ impl Run {
             if let Some(status) = self.state().then.clone() {
                 return self.end(status).await;
             }
+            self.see_the_doctor().await?;
             self.take_up_contract()?;
             if let Some(status) = self.out_of_budget() {
                 return self.end(status).await;
@@ -411,7 +415,7 @@ impl Run {
         if self.control.wish == Some(Wish::Pause) {
             self.wait_for_person().await?;
         }
-        Ok(())
+        self.run_errands().await
     }
 
     async fn wait_for_person(&mut self) -> Result<(), RunError> {
@@ -422,6 +426,7 @@ impl Run {
         while self.control.wish == Some(Wish::Pause) {
             let call = self.control.next().await;
             answer(&mut self.journal, &mut self.control, call)?;
+            self.run_errands().await?;
         }
         self.log_activity("resumed by a person")?;
         self.set_status(before)
@@ -455,18 +460,16 @@ fn answer(journal: &mut Journal, control: &mut Control, call: Call) -> Result<()
         control.answered(&letter);
         return Ok(());
     }
-    let refused = run::legal(&journal.state().status, command)
-        .err()
-        .map(str::to_owned);
+    let refused = journal.state().refuses(&command);
     let accepted = refused.is_none();
     journal.append(Event::CommandReceived {
         id,
-        command,
+        command: command.clone(),
         refused,
     })?;
     control.answered(&letter);
     if accepted {
-        control.note(command);
+        control.note(&command);
         if command == Command::Stop {
             return Err(RunError::Stopped);
         }

@@ -6,6 +6,7 @@
 )]
 
 mod bad_input;
+mod circling;
 mod contract;
 #[cfg(target_os = "linux")]
 mod crash;
