@@ -389,9 +389,8 @@ pub enum Event {
         score: f64,
         consecutive: u32,
         evidence: Vec<String>,
-        /// What is done about it; nothing if there was progress all the same.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        mitigation: Option<Step>,
+        /// What is done about it.
+        mitigation: Step,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         skipped: Vec<Skipped>,
     },

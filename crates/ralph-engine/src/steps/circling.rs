@@ -22,12 +22,13 @@ impl Circling {
     /// Returns the event that tells a gutter; none if there is none.
     pub(super) fn event(&self, iteration: u32) -> Option<Event> {
         let (score, report) = (self.score?, self.report.as_ref()?);
-        score.is_gutter().then(|| Event::Gutter {
+        let mitigation = report.step.clone()?;
+        Some(Event::Gutter {
             iteration,
             score: score.value(),
             consecutive: report.ladder.consecutive,
             evidence: report.signals.iter().map(ToString::to_string).collect(),
-            mitigation: report.step.clone(),
+            mitigation,
             skipped: report.skipped.clone(),
         })
     }
@@ -159,7 +160,7 @@ impl Run {
         }
         let done = match &report.step {
             Some(step) => format!("GUTTER {score}, {times} in a row; mitigation: {step}"),
-            None => format!("GUTTER {score}, but nothing has to be done about it"),
+            None => "no gutter: there is progress, or the run goes elsewhere anyway".into(),
         };
         self.log_activity(&done)
     }

@@ -80,7 +80,7 @@ impl Walk {
                 metrics["loop_score"]
             ));
         }
-        if sum >= GUTTER {
+        if report["step"].is_object() {
             self.untold = record.count("iteration");
         }
         self.climb(report, sum, record, findings);

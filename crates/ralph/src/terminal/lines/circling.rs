@@ -23,16 +23,12 @@ pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
             skipped,
             ..
         } => {
-            let done = mitigation.as_ref().map_or_else(
-                || "there is progress all the same".into(),
-                ToString::to_string,
-            );
             let times = match consecutive {
                 0 | 1 => String::new(),
                 times => format!(", {times} times in a row"),
             };
             let mut lines = vec![warning(&format!(
-                "going in circles (loop score {score:.1}{times}): {done}"
+                "going in circles (loop score {score:.1}{times}): {mitigation}"
             ))];
             lines.extend(reasons(evidence.iter().map(String::as_str)));
             lines.extend(skipped.iter().map(passed_by));
