@@ -5,6 +5,7 @@
     reason = "a test whose preparations fail should fail there"
 )]
 
+mod advice;
 mod bad_input;
 mod circling;
 mod contract;
