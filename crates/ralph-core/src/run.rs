@@ -336,7 +336,7 @@ mod tests {
         }
         snapbox::assert_data_eq!(
             table,
-            snapbox::str![[r#"
+            snapbox::str![[r"
 autonomous created: pause stop guardrail
 autonomous preparing: pause stop guardrail
 autonomous running: pause rotate stop guardrail diagnose apply
@@ -365,7 +365,7 @@ debug failed:
 debug stopped:
 debug sandbox_lost: resume stop guardrail diagnose apply note
 
-"#]]
+"]]
         );
     }
 

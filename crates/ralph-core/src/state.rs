@@ -188,29 +188,13 @@ impl RunState {
             Event::SandboxCreated { .. } | Event::SandboxRemoved { .. } => {
                 self.apply_sandbox(&record.event);
             }
-            Event::WorkspaceReady { head, .. } => {
-                self.workspace_ready = true;
-                self.head = head.clone();
-            }
-            Event::CommitsImported { head, .. } => self.head = head.clone(),
-            Event::Pushed { head, .. } => self.pushed = Some(head.clone()),
-            Event::PullRequestUpdated { pull, .. } => self.pull = Some(pull.clone()),
-            Event::BoxesTicked { ticked } => self.ticked = ticked.iter().cloned().collect(),
-            Event::VerifyFinished {
-                head,
-                green,
-                checks,
-                ..
-            } => {
-                if let Some(open) = &mut self.open {
-                    open.note_checks(checks);
-                }
-                self.verified = Some((head.clone(), *green));
-            }
-            Event::SuccessRefused { reasons, iteration } => {
-                self.refusals.clone_from(reasons);
-                self.refused_in = *iteration;
-            }
+            Event::WorkspaceReady { .. }
+            | Event::CommitsImported { .. }
+            | Event::Pushed { .. }
+            | Event::PullRequestUpdated { .. }
+            | Event::BoxesTicked { .. }
+            | Event::VerifyFinished { .. }
+            | Event::SuccessRefused { .. } => self.apply_work(&record.event),
             Event::DoctorAsked { .. }
             | Event::DoctorReplied { .. }
             | Event::DoctorAbandoned { .. }
@@ -269,6 +253,39 @@ impl RunState {
                 self.contract = contract.clone();
                 self.contracts.push(contract.clone());
                 self.limits = limits.clone();
+            }
+            _ => {}
+        }
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "`apply` above decides exhaustively which events come here"
+    )]
+    fn apply_work(&mut self, event: &Event) {
+        match event {
+            Event::WorkspaceReady { head, .. } => {
+                self.workspace_ready = true;
+                self.head = head.clone();
+            }
+            Event::CommitsImported { head, .. } => self.head = head.clone(),
+            Event::Pushed { head, .. } => self.pushed = Some(head.clone()),
+            Event::PullRequestUpdated { pull, .. } => self.pull = Some(pull.clone()),
+            Event::BoxesTicked { ticked } => self.ticked = ticked.iter().cloned().collect(),
+            Event::VerifyFinished {
+                head,
+                green,
+                checks,
+                ..
+            } => {
+                if let Some(open) = &mut self.open {
+                    open.note_checks(checks);
+                }
+                self.verified = Some((head.clone(), *green));
+            }
+            Event::SuccessRefused { reasons, iteration } => {
+                self.refusals.clone_from(reasons);
+                self.refused_in = *iteration;
             }
             _ => {}
         }

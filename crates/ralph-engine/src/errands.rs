@@ -60,10 +60,13 @@ impl Done {
 /// model may write as well, or asks for money, waits until the iteration has ended.
 fn fits_into_an_iteration(command: &Command) -> bool {
     match command {
-        Command::Note(_) | Command::Debug { .. } => true,
         Command::Guardrail(_) | Command::Diagnose | Command::Apply => false,
-        // No errands.
-        Command::Pause | Command::Resume | Command::Rotate | Command::Stop => true,
+        Command::Note(_)
+        | Command::Debug { .. }
+        | Command::Pause
+        | Command::Resume
+        | Command::Rotate
+        | Command::Stop => true,
     }
 }
 

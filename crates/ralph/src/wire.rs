@@ -162,10 +162,10 @@ impl Wiring {
 
 /// A script and a recorded run answer whoever is asked: they stand in for every profile.
 fn same_for_all(model: &Arc<dyn Model>, price: &Price) -> Profiles {
-    let (model, price) = (model.clone(), price.clone());
+    let (model, price) = (model.clone(), *price);
     Profiles {
         doctor: None,
-        choose: Arc::new(move |_| Ok((model.clone(), price.clone()))),
+        choose: Arc::new(move |_| Ok((model.clone(), price))),
     }
 }
 

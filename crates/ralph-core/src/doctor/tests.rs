@@ -133,9 +133,9 @@ fn edit(find: &str, replace: &str) -> SpecEdit {
     }
 }
 
-#[test]
-fn edits_stay_in_the_body() {
-    for (edit, freedom, refused) in [
+/// Edits, how far they may go, and what refuses them.
+fn edit_cases() -> [(SpecEdit, Freedom, Option<&'static str>); 11] {
+    [
         (
             edit("# Task: Two\n", "# Task: Two\n\nUse POSIX sh.\n"),
             Freedom::AddOnly,
@@ -194,7 +194,12 @@ fn edits_stay_in_the_body() {
             Freedom::Body,
             Some("checkbox"),
         ),
-    ] {
+    ]
+}
+
+#[test]
+fn edits_stay_in_the_body() {
+    for (edit, freedom, refused) in edit_cases() {
         let edited = edit_body(TASK, std::slice::from_ref(&edit), freedom).unwrap();
         let front = |text: &str| text[..text.find("# Task").unwrap()].to_owned();
         assert_eq!(front(&edited.text), front(TASK), "{edit:?}");

@@ -67,7 +67,7 @@ fn window(facts: impl IntoIterator<Item = Facts>) -> Window {
 }
 
 fn measured(facts: impl IntoIterator<Item = Facts>) -> Measured {
-    measure(&window(facts), &Settings::default())
+    measure(&window(facts), Settings::default())
 }
 
 /// Returns the score with the names of its signals.

@@ -76,7 +76,7 @@ pub struct Measured {
 }
 
 /// Weighs a window whose last iteration is the one that just ended.
-pub fn measure(window: &Window, settings: &Settings) -> Measured {
+pub fn measure(window: &Window, settings: Settings) -> Measured {
     let signals: Vec<Signal> = [
         repeated_failure(window),
         stagnation(window, settings),
@@ -127,7 +127,7 @@ fn repeated_failure(window: &Window) -> Option<Signal> {
     })
 }
 
-fn stagnation(window: &Window, settings: &Settings) -> Option<Signal> {
+fn stagnation(window: &Window, settings: Settings) -> Option<Signal> {
     let still =
         |facts: &&Facts| facts.changed_lines < settings.min_net_lines && facts.binary_files == 0;
     let mut run: Vec<&Facts> = window.iter().rev().take_while(still).collect();

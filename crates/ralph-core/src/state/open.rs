@@ -115,6 +115,17 @@ impl OpenIteration {
             }
             Event::ReplyRejected { errors, .. } => self.rejected = Some(errors.clone()),
             Event::ReplyAccepted { .. } => self.accepted = true,
+            _ => self.apply_work(event),
+        }
+    }
+
+    /// Takes in what is done with an answer.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "`RunState::apply` decides exhaustively which events come here"
+    )]
+    fn apply_work(&mut self, event: &Event) {
+        match event {
             Event::ActionStarted { index, after, .. } => {
                 self.pending = Some((*index, after.clone()));
             }

@@ -1,6 +1,8 @@
 //! Does what a report proposes: signs, edits of the task's body, another profile. Each step can be
 //! repeated after a crash.
 
+use std::fmt::Write as _;
+
 use ralph_core::doctor::{self, AppliedBy, Freedom, Report};
 use ralph_core::event::Event;
 
@@ -74,12 +76,13 @@ impl Desk<'_> {
 }
 
 fn describe(signs: usize, edits: usize, profile: Option<&str>, refused: &[String]) -> String {
+    // Writing to a String cannot fail.
     let mut done = format!("{signs} signs, {edits} edits of the task");
     if let Some(profile) = profile {
-        done.push_str(&format!(", profile `{profile}`"));
+        let _ = write!(done, ", profile `{profile}`");
     }
     if !refused.is_empty() {
-        done.push_str(&format!("; not applied: {}", refused.join("; ")));
+        let _ = write!(done, "; not applied: {}", refused.join("; "));
     }
     done
 }

@@ -114,7 +114,7 @@ impl Desk<'_> {
         }
         Ok(Doctor {
             model: self.outside.model.clone(),
-            price: self.outside.price.clone(),
+            price: self.outside.price,
             profile: None,
         })
     }

@@ -82,7 +82,7 @@ impl Run {
         let mut window = self.state().window.clone();
         window.push(facts.clone());
         let settings = self.pinned.contract().gutter_settings();
-        let measured = gutter::measure(&window, &settings);
+        let measured = gutter::measure(&window, settings);
         let decision = if then.is_none() {
             mitigation::decide(self.state().ladder, &measured, &self.means())
         } else {

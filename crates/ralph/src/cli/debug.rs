@@ -39,7 +39,7 @@ pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, 
             return Ok(ExitCode::Success);
         }
     };
-    let printed: Vec<Line> = done.output.lines().map(|text| Line::of(text)).collect();
+    let printed: Vec<Line> = done.output.lines().map(Line::of).collect();
     context.output().lines(&printed)?;
     if done.done {
         context.output().lines(&[line(&state, &done.detail)])?;

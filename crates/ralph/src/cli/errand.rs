@@ -142,26 +142,16 @@ fn ask(
         let held = dir.is_held();
         let mut refusal = None;
         let mut done = None;
-        reader.catch_up(&mut |record, _| match &record.event {
-            Event::CommandReceived {
+        reader.catch_up(&mut |record, _| {
+            if let Event::CommandReceived {
                 id: of, refused, ..
-            } if *of == id => {
+            } = &record.event
+                && *of == id
+            {
                 accepted = refused.is_none();
                 refusal.clone_from(refused);
             }
-            Event::CommandDone {
-                id: of,
-                done: well,
-                detail,
-                output,
-            } if *of == id => {
-                done = Some(Done {
-                    done: *well,
-                    detail: detail.clone(),
-                    output: output.clone(),
-                });
-            }
-            _ => {}
+            done = done.take().or_else(|| outcome(&record.event, &id));
         })?;
         let is_late = start.elapsed() > PATIENCE;
         match (refusal, done) {
@@ -178,4 +168,22 @@ fn ask(
             (None, None) => std::thread::sleep(POLL),
         }
     }
+}
+
+/// Returns what came of a command, if the event tells that.
+fn outcome(event: &Event, id: &str) -> Option<Done> {
+    let Event::CommandDone {
+        id: of,
+        done,
+        detail,
+        output,
+    } = event
+    else {
+        return None;
+    };
+    (of == id).then(|| Done {
+        done: *done,
+        detail: detail.clone(),
+        output: output.clone(),
+    })
 }

@@ -9,7 +9,8 @@ const FAILING: &str = "echo 'cannot find the fixture' >&2; exit 3";
 
 /// Several lines, different for every number.
 fn lines(number: usize) -> String {
-    (0..6).map(|line| format!("{number}.{line}\n")).collect()
+    let lines: Vec<String> = (0..6).map(|line| format!("{number}.{line}\n")).collect();
+    lines.concat()
 }
 
 /// An iteration that fails like the others and changes nothing.
@@ -63,8 +64,8 @@ fn each_pattern_scores_exactly() {
     let failing = |n: usize| actions(&[write("n.txt", &lines(n)), run(FAILING)]);
     let flipping = |n: usize| actions(&[write("ab.txt", &lines(n % 2))]);
     let committed = |n: usize| {
-        let path = if n % 2 == 0 { "a" } else { "b" };
-        let other = if n % 2 == 0 { "b" } else { "a" };
+        let path = if n.is_multiple_of(2) { "a" } else { "b" };
+        let other = if n.is_multiple_of(2) { "b" } else { "a" };
         let rename = format!("rm -f {other}; seq 9 > {path}");
         actions(&[run(&rename), commit("Move it")])
     };

@@ -8,7 +8,7 @@ use crate::prompt::{Snapshot, build, build_repair};
 #[test]
 #[expect(clippy::too_many_lines, reason = "one whole prompt is shown as it is")]
 fn a_whole_prompt() {
-    assert_data_eq!(build(&seventh()).user, str![[r###"
+    assert_data_eq!(build(&seventh()).user, str![[r#"
 ## 2. Task
 
 ````ralph_task.md
@@ -144,7 +144,7 @@ One JSON object: `summary`, `actions`, `claims`.
 
 Reply now with one JSON object and nothing else.
 
-"###]].raw());
+"#]].raw());
 }
 
 #[test]
