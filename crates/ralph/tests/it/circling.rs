@@ -59,6 +59,9 @@ fn steps(project: &Project) -> Vec<String> {
         .collect()
 }
 
+/// A pattern: its name, what each iteration does, and what each scores.
+type Case<'a> = (&'a str, &'a dyn Fn(usize) -> Value, &'a [f64]);
+
 #[test]
 fn each_pattern_scores_exactly() {
     let failing = |n: usize| actions(&[write("n.txt", &lines(n)), run(FAILING)]);
@@ -73,7 +76,7 @@ fn each_pattern_scores_exactly() {
     let both = |n: usize| actions(&[write("ab.txt", &lines(n % 2)), run(FAILING)]);
     let looking = |_: usize| actions(&[run("true")]);
     let idle = |_: usize| actions(&[]);
-    let cases: [(&str, &dyn Fn(usize) -> Value, &[f64]); 7] = [
+    let cases: [Case<'_>; 7] = [
         ("repeated failure", &failing, &[0.0, 0.0, 0.5, 0.5]),
         ("standing still", &looking, &[0.0, 0.0, 0.3, 0.3]),
         ("there and back", &flipping, &[0.0, 0.0, 0.0, 0.2]),
