@@ -14,7 +14,7 @@ fn a_run_that_succeeded_is_green() {
     assert!(audit.is_green());
     snapbox::assert_data_eq!(
         audit.render(),
-        snapbox::str![[r#"
+        snapbox::str![[r"
 PASS I1  no lost iteration
 PASS I2  append-only
 PASS I3  no doubled commit
@@ -31,7 +31,7 @@ N/A  GUT circling is measured and answered
          no iteration was measured
 run 260301-080000-00af: 12 passed, 0 failed, 1 not applicable
 
-"#]]
+"]]
     );
 }
 
