@@ -93,6 +93,7 @@ impl Run {
             desk.run_errand(&id, &command, Some(sandbox)).await?;
         }
         if !is_open {
+            self.use_profile()?;
             self.workspace.project(&*self.sandbox, &self.files).await?;
         }
         Ok(())
