@@ -1,6 +1,7 @@
 //! The run machine: it takes a plan to a verified commit on a branch, and survives being killed.
 //!
 //! - [`iteration`] is the loop, one page; its steps are in `steps`, `actions` and `delivery`.
+//! - `agent` is an iteration in which an agent's program works instead.
 //! - [`run`] opens a run, prepares it, iterates until a verdict, obeys commands.
 //! - [`journal`] numbers the events and syncs them; [`store`] knows the directories; [`durable`]
 //!   writes files so that a crash leaves the old or the new one; `torn` puts half lines aside.
@@ -8,14 +9,19 @@
 //! - [`workspace`] keeps the `.ralph/` files in the sandbox what the host says they are.
 //! - [`git`] moves commits as bundles, so the host never runs git in a directory an agent can write.
 //! - [`mailbox`] brings a person's commands to a running process.
+//! - [`errands`] does what such a command asks for: notes, signs, the doctor, debugging.
 //! - [`replies`] reads what a model answered in an earlier run.
 
 mod actions;
+mod agent;
 mod capture;
 pub mod contract;
 mod control;
 mod delivery;
+mod desk;
+mod doctor;
 pub mod durable;
+pub mod errands;
 pub mod error;
 pub mod git;
 pub mod iteration;

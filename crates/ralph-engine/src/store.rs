@@ -58,6 +58,13 @@ impl StateDir {
         Ok(Self { root })
     }
 
+    /// Names the state directory without making it or changing it, for those who only look.
+    pub fn unopened(root: PathBuf) -> Self {
+        Self {
+            root: root.canonicalize().unwrap_or(root),
+        }
+    }
+
     /// Returns the directory itself.
     pub fn root(&self) -> &Path {
         &self.root
@@ -206,6 +213,11 @@ impl RunDir {
             durable::rename(&finished, &open)?;
         }
         durable::make_dir(&open)
+    }
+
+    /// Returns where a consultation of the doctor is kept.
+    pub fn doctor(&self, number: u32) -> PathBuf {
+        self.root.join("doctor").join(number.to_string())
     }
 
     /// Returns the run's own bare repository.

@@ -124,6 +124,30 @@ pub struct AgentReport {
     pub turns: Option<u32>,
 }
 
+/// How long an agent is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Until it prints anything.
+    pub first: Duration,
+    /// While it prints nothing and asks its model nothing.
+    pub idle: Duration,
+    /// Altogether.
+    pub total: Duration,
+    /// For its process to end after its last word.
+    pub after: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_mins(3),
+            idle: Duration::from_mins(15),
+            total: Duration::from_hours(1),
+            after: Duration::from_secs(10),
+        }
+    }
+}
+
 /// Makes events of what an agent prints.
 pub trait AgentReader: Send {
     /// Takes one line of its standard output, without the newline; lines are at most 1 MiB long.
@@ -143,6 +167,10 @@ pub trait Agent: Send + Sync {
     fn command(&self, prompt: &str) -> AgentCommand;
     /// Returns what makes events of its output.
     fn reader(&self) -> Box<dyn AgentReader>;
+    /// Returns how long it is waited for.
+    fn patience(&self) -> Patience {
+        Patience::default()
+    }
     /// Returns a message to send it while it works, in the form that the program expects, where it
     /// can take any.
     fn message(&self, text: &str) -> Option<Vec<u8>>;

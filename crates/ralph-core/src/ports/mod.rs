@@ -5,12 +5,14 @@
 
 mod agent;
 mod clock;
+mod gate;
 mod model;
 mod sandbox;
 mod scm;
 
-pub use agent::{Agent, AgentCommand, AgentEnd, AgentEvent, AgentReader, AgentReport};
+pub use agent::{Agent, AgentCommand, AgentEnd, AgentEvent, AgentReader, AgentReport, Patience};
 pub use clock::Clock;
+pub use gate::{Allowance, GateNews, Gatekeeper};
 pub use model::{Finish, Model, ModelError, ModelRequest, Reply, Usage};
 pub use sandbox::{
     Ended, Entry, EntryKind, Exec, ExecOutcome, InputSource, Isolation, Labels, OutputSink,

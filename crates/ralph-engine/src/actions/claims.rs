@@ -47,6 +47,7 @@ impl Run {
                 checks,
             })?;
         }
+        self.now.ticked |= ticked != self.state().ticked;
         self.set_ticks(&ticked)?;
         self.check_milestones(claims)?;
         let complete = self.complete_milestones();
@@ -102,6 +103,7 @@ impl Run {
             ended: outcome.ended,
             duration_ms: millis(outcome.duration),
             tests: verdict::count_tests(&output.both),
+            failure: output.failure(command, outcome.ended),
         };
         self.now.checks.insert(command.to_owned(), check.clone());
         Ok(check)
@@ -125,6 +127,7 @@ impl Run {
                 ended: outcome.ended,
                 duration_ms: millis(outcome.duration),
                 tests: verdict::count_tests(&output.both),
+                failure: output.failure(command, outcome.ended),
             };
             self.now.checks.insert(command.to_owned(), check);
         }

@@ -4,19 +4,23 @@
 //! the sandbox and out of it, and the host takes them into a repository whose configuration only
 //! ralph writes.
 
+mod change;
 mod commit;
 mod history;
 mod host;
 mod incoming;
 pub(crate) mod locks;
+mod project_config;
 mod sandbox;
 mod telling;
 mod work_tree;
 
+pub use change::Change;
 pub use commit::{CommitOutcome, OwnFiles};
 pub use history::{Commit, History};
 pub use host::{HostGit, HostRepo};
 pub use incoming::Incoming;
+pub use project_config::ProjectConfigError;
 pub use sandbox::{Origin, SandboxGit};
 pub use work_tree::WorkTree;
 

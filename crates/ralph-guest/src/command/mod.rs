@@ -28,7 +28,7 @@ pub use ended::{Ended, Outcome, Stream};
 pub use environment::{HOME, TMP, of_command};
 pub use exec::{Bounds, attend, never};
 pub use invocation::{Input, Invocation, Program};
-pub use mark::{Mark, Name};
+pub use mark::{Mark, Marking, Name};
 pub use pipes::{CHUNK_BYTES, Sink, Source};
 pub use programs::find;
 pub use start::{Start, User};

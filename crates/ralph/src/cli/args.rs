@@ -1,11 +1,15 @@
 //! What can be typed.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ralph_core::advice::NoteKind;
 use ralph_core::plan::Engine;
 
+use super::duration;
+use super::image::ImageArgs;
 use crate::tokens::{AgentName, AuthMode, BaseUrl};
 
 /// The task file that commands take when none is named.
@@ -56,6 +60,23 @@ pub enum Command {
     Rotate(RunArg),
     /// End a run and keep its sandbox for a look
     Stop(RunArg),
+    /// Add a sign to a run's guardrails
+    #[command(
+        after_help = "Example:\n  ralph guardrail last --name 'no mocks' --trigger 'when a test is slow' \\\n    --instruction 'make the code faster, do not mock it'"
+    )]
+    Guardrail(GuardrailArgs),
+    /// Give a run a hint (modes guided and debug)
+    #[command(
+        after_help = "Example:\n  ralph note last 'the parser lives in src/parse.rs' --kind file"
+    )]
+    Note(NoteArgs),
+    /// Ask the doctor why a run is stuck, or apply its report
+    #[command(
+        after_help = "Examples:\n  ralph diagnose last            ask, and show the report\n  ralph diagnose last --apply    apply the last report; ask first if there is none"
+    )]
+    Diagnose(DiagnoseArgs),
+    /// Start a command of the task by its id (mode debug)
+    Debug(DebugArgs),
     /// Check a run's records from files and git alone
     Audit(AuditArgs),
     /// Show again what a run showed, from its journal
@@ -73,8 +94,25 @@ pub enum Command {
         after_help = "Example:\n  ANTHROPIC_API_KEY=$(ralph get-token --auth api-key) claude\n\nExit codes: 0 printed, 1 there is none, or its time is over"
     )]
     GetToken(TokenArgs),
+    /// Build, pull or look at the images of container sandboxes
+    Image(ImageArgs),
     /// Try ralph without a model, a container or a network
     Demo(DemoArgs),
+    /// Check everything that a run needs, without starting one
+    #[command(
+        after_help = "Examples:\n  ralph preflight\n  ralph preflight tasks/login.md --sandbox docker\n\nExit codes: 0 all checks passed, 1 some failed"
+    )]
+    Preflight(PreflightArgs),
+    /// Try out a sandbox provider on this machine
+    #[command(
+        after_help = "Examples:\n  ralph selftest\n  ralph selftest --type local\n\nExit codes: 0 all checks passed, 1 some failed"
+    )]
+    Selftest(SelftestArgs),
+    /// Remove sandboxes that nobody uses any more
+    #[command(
+        after_help = "Examples:\n  ralph prune-sandboxes --dry-run\n  ralph prune-sandboxes --type docker --max-age 2d\n\nA sandbox in which a process works is never removed."
+    )]
+    PruneSandboxes(PruneArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
 }
@@ -88,12 +126,20 @@ impl Command {
             | Self::Runs(RunsArgs { json })
             | Self::Show(ShowArgs { json, .. })
             | Self::Resume(ResumeArgs { json, .. })
-            | Self::Audit(AuditArgs { json, .. }) => *json,
+            | Self::Diagnose(DiagnoseArgs { json, .. })
+            | Self::Audit(AuditArgs { json, .. })
+            | Self::Preflight(PreflightArgs { json, .. })
+            | Self::Selftest(SelftestArgs { json, .. })
+            | Self::PruneSandboxes(PruneArgs { json, .. }) => *json,
+            Self::Image(args) => args.is_json(),
             Self::Init(_)
             | Self::Logs(_)
             | Self::Pause(_)
             | Self::Rotate(_)
             | Self::Stop(_)
+            | Self::Guardrail(_)
+            | Self::Note(_)
+            | Self::Debug(_)
             | Self::Replay(_)
             | Self::StoreToken(_)
             | Self::CheckToken(_)
@@ -147,6 +193,9 @@ pub struct RunArgs {
     /// Use this model, such as scripted:FILE.jsonl
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub model: Option<String>,
+    /// Look for newer versions of the image and build it anew
+    #[arg(long)]
+    pub rebuild: bool,
     /// Print the plan and start nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -240,6 +289,88 @@ pub struct ResumeArgs {
     pub json: bool,
 }
 
+/// Arguments of `guardrail`.
+#[derive(Debug, Args)]
+pub struct GuardrailArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// Name the sign in a few words
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub name: String,
+    /// Say when the mistake tends to happen
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub trigger: String,
+    /// Say what to do instead
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub instruction: String,
+    /// Say what showed it
+    #[arg(long, default_value = "")]
+    pub evidence: String,
+}
+
+/// Arguments of `note`.
+#[derive(Debug, Args)]
+pub struct NoteArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// The hint, in one line
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub text: String,
+    /// Say what it is about
+    #[arg(long, value_enum, default_value = "clarify")]
+    pub kind: NoteKindName,
+    /// Say who gives it
+    #[arg(long, default_value = "")]
+    pub author: String,
+}
+
+/// What a note is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NoteKindName {
+    /// It makes a requirement clear
+    Clarify,
+    /// It points to a file
+    File,
+    /// It tells a decision
+    Decision,
+}
+
+impl From<NoteKindName> for NoteKind {
+    fn from(name: NoteKindName) -> Self {
+        match name {
+            NoteKindName::Clarify => Self::Clarify,
+            NoteKindName::File => Self::File,
+            NoteKindName::Decision => Self::Decision,
+        }
+    }
+}
+
+/// Arguments of `diagnose`.
+#[derive(Debug, Args)]
+pub struct DiagnoseArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// Apply the last report; ask first if there is none
+    #[arg(long)]
+    pub apply: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `debug`.
+#[derive(Debug, Args)]
+pub struct DebugArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// The id; without it the ids are listed
+    pub id: Option<String>,
+}
+
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
 pub struct AuditArgs {
@@ -318,6 +449,73 @@ pub struct DemoArgs {
     /// Put the demo into this directory instead of a temporary one
     #[arg(long)]
     pub dir: Option<PathBuf>,
+}
+
+/// A sandbox provider that can be looked after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProviderName {
+    /// Containers of a Docker Engine
+    Docker,
+    /// Directories and processes of this machine
+    Local,
+}
+
+/// Arguments of `preflight`.
+#[derive(Debug, Args)]
+pub struct PreflightArgs {
+    /// The task file; left out, it is `ralph_task.md` if that is there
+    pub file: Option<PathBuf>,
+    /// Take this repository instead of the task's
+    #[arg(long, value_name = "PATH|URL", value_parser = NonEmptyStringValueParser::new())]
+    pub repo: Option<String>,
+    /// Look at this sandbox provider
+    #[arg(long, value_name = "PROVIDER", value_parser = NonEmptyStringValueParser::new())]
+    pub sandbox: Option<String>,
+    /// Look at this model profile
+    #[arg(long, conflicts_with = "model", value_parser = NonEmptyStringValueParser::new())]
+    pub profile: Option<String>,
+    /// Look at this model, such as scripted:FILE.jsonl
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub model: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `selftest`.
+#[derive(Debug, Args)]
+pub struct SelftestArgs {
+    /// The sandbox provider
+    #[arg(
+        long = "type",
+        value_enum,
+        value_name = "TYPE",
+        default_value = "docker"
+    )]
+    pub provider: ProviderName,
+    /// The coding agent whose image is used
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub agent: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `prune-sandboxes`.
+#[derive(Debug, Args)]
+pub struct PruneArgs {
+    /// Only sandboxes of this provider
+    #[arg(long = "type", value_enum, value_name = "TYPE")]
+    pub provider: Option<ProviderName>,
+    /// Also those of runs that were not resumed for so long, such as 2d or 12h
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    pub max_age: Option<Duration>,
+    /// List them and remove nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `completions`.

@@ -10,8 +10,8 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::{
-    audit, completions, demo, init, lint, logs, order, replay, resume, run, runs, show, steer,
-    tokens, usage,
+    audit, completions, debug, demo, diagnose, errand, image, init, lint, logs, order, preflight,
+    prune, replay, resume, run, runs, selftest, show, steer, tokens, usage,
 };
 use crate::config::Environment;
 
@@ -54,16 +54,24 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
         Command::Runs(args) => runs::run(&args, context),
         Command::Show(args) => show::run(&args, context),
         Command::Logs(args) => logs::run(&args, context),
-        Command::Pause(args) => steer::run(&args, Steer::Pause, context),
+        Command::Pause(args) => steer::run(&args, &Steer::Pause, context),
         Command::Resume(args) => wait_for(resume::run(args, context)),
-        Command::Rotate(args) => steer::run(&args, Steer::Rotate, context),
-        Command::Stop(args) => steer::run(&args, Steer::Stop, context),
+        Command::Rotate(args) => steer::run(&args, &Steer::Rotate, context),
+        Command::Stop(args) => steer::run(&args, &Steer::Stop, context),
+        Command::Guardrail(args) => wait_for(errand::guardrail(args, context)),
+        Command::Note(args) => wait_for(errand::note(args, context)),
+        Command::Diagnose(args) => wait_for(diagnose::run(args, context)),
+        Command::Debug(args) => wait_for(debug::run(args, context)),
         Command::Audit(args) => audit::run(&args, context),
         Command::Replay(args) => replay::run(&args, context),
         Command::StoreToken(args) => tokens::store(&args, context),
         Command::CheckToken(args) => wait_for(tokens::check(args, context)),
         Command::GetToken(args) => wait_for(tokens::get(args, context)),
+        Command::Image(args) => wait_for(image::run(args, context)),
         Command::Demo(args) => wait_for(demo::run(args, context)),
+        Command::Preflight(args) => wait_for(preflight::run(args, context)),
+        Command::Selftest(args) => wait_for(selftest::run(args, context)),
+        Command::PruneSandboxes(args) => wait_for(prune::run(args, context)),
         Command::Completions(args) => completions::run(&args, context),
     }
 }

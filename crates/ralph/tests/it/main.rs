@@ -5,12 +5,18 @@
     reason = "a test whose preparations fail should fail there"
 )]
 
+mod advice;
 mod bad_input;
+#[cfg(target_os = "linux")]
+mod care;
+mod circling;
 mod contract;
 #[cfg(target_os = "linux")]
 mod crash;
+mod docker_run;
 mod follow;
 mod holding;
+mod images;
 mod live_steering;
 mod looks;
 mod project;

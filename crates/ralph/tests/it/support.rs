@@ -106,7 +106,7 @@ impl Ralph {
 }
 
 /// A clock that always shows the same time.
-struct Stopped;
+pub(crate) struct Stopped;
 
 impl Clock for Stopped {
     fn now(&self) -> jiff::Timestamp {
@@ -208,5 +208,6 @@ fn plan(id: &str, task: &str) -> RunPlan {
         },
         test_command: "make test".into(),
         checkboxes: 2,
+        mode: ralph_core::task::Mode::Autonomous,
     }
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use ralph_core::ports::{Exec, ExecOutcome, InputSource, OutputSink, Program, SandboxError};
 use ralph_guest::command::{self, Source as _};
 use ralph_guest::files::Refusal;
-use ralph_guest::wire::{Data, ExecRequest, Flow, Messages, Reply, Request, Sender, Stream};
+use ralph_guest::wire::{
+    Data, ExecRequest, Flow, Messages, NotOpened, Reply, Request, Sender, Stream,
+};
 use tokio::time::{Instant, timeout_at};
 
 use super::sandbox::DockerSandbox;
@@ -14,6 +16,9 @@ use crate::sandbox::convert::{self, Fed};
 
 /// How long the guest may take to tell of a timeout: it asks a command to end before it kills it.
 const AFTER_THE_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Longer than any command is waited for.
+const FOREVER: Duration = Duration::from_hours(24 * 365);
 
 /// Runs a command to its end. Dropping the future closes the stream, and the guest kills the command.
 pub(super) async fn exec(
@@ -26,7 +31,8 @@ pub(super) async fn exec(
     let line = sandbox.line().await?;
     let what = program_of(&exec.program);
     let cwd = exec.cwd.to_string();
-    let deadline = started + exec.timeout + AFTER_THE_TIMEOUT;
+    let patience = exec.timeout.saturating_add(AFTER_THE_TIMEOUT).min(FOREVER);
+    let deadline = started + patience;
     let request = Request::Exec(ExecRequest {
         program: convert::program(exec.program),
         cwd: cwd.clone(),
@@ -35,14 +41,22 @@ pub(super) async fn exec(
         timeout_ms: u64::try_from(exec.timeout.as_millis()).unwrap_or(u64::MAX),
         output_limit: exec.output_limit,
     });
-    let Some(stream) = line.link().open(&request) else {
-        return Err(sandbox.interrupted(&line, Symptom::HungUp).await);
-    };
     let input = Fed::new(exec.stdin, later);
-    let symptom = match timeout_at(deadline, attend(stream, input, output)).await {
-        Ok(Some(reply)) => return judged(reply, what, &cwd, started),
-        Ok(None) => Symptom::HungUp,
-        Err(_) => Symptom::Silent,
+    let symptom = match line.link().open(&request) {
+        Ok(stream) => match timeout_at(deadline, attend(stream, input, output)).await {
+            Ok(Some(reply)) => return judged(reply, what, &cwd, started),
+            Ok(None) => Symptom::HungUp,
+            Err(_) => Symptom::Silent,
+        },
+        Err(NotOpened::Over) => Symptom::HungUp,
+        Err(NotOpened::TooLong) => {
+            // Longer than anything that a system would start.
+            let source = rustix::io::Errno::TOOBIG.into();
+            return Err(SandboxError::Spawn {
+                program: what,
+                source,
+            });
+        }
     };
     Err(sandbox.interrupted(&line, symptom).await)
 }

@@ -13,7 +13,7 @@ use ralph_core::ports::{
     Entry, Exec, ExecOutcome, InputSource, OutputSink, Sandbox, SandboxError, SandboxId, WriteMode,
 };
 use ralph_guest::command::{
-    self, Bounds, HOME, Input, Invocation, Mark, Name, Owner, Start, TMP, Tree,
+    self, Bounds, HOME, Input, Invocation, Mark, Marking, Name, Owner, Start, TMP, Tree,
 };
 use ralph_guest::files::{Place, Refusal, erase};
 use tokio::time::Instant;
@@ -99,6 +99,7 @@ impl LocalSandbox {
             variables: &variables,
             user: None,
             setsid: self.host.setsid.as_deref(),
+            marking: Marking::Afterwards,
         };
         start
             .tree(mark)
@@ -122,7 +123,8 @@ impl LocalSandbox {
         } else {
             Input::Piped
         };
-        let invocation = Invocation::new(convert::program(exec.program), reads);
+        let invocation =
+            Invocation::new(convert::program(exec.program), reads, Marking::Afterwards);
         let tree = self.start(&invocation, &exec.cwd, &exec.env)?;
         let bounds = Bounds {
             started,

@@ -1,10 +1,11 @@
 //! Decides which events are told how.
 
 use ralph_core::event::{Event, Purpose, Record};
+use ralph_core::ports::AgentEvent;
 use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
 
-use super::{delivery, iteration, life, pieces};
+use super::{agent, circling, delivery, iteration, life, pieces};
 use crate::terminal::line::Line;
 
 /// How much the lines may rely on a terminal.
@@ -26,6 +27,7 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::RunOpened { .. }
         | Event::StatusChanged { .. }
         | Event::CommandReceived { .. }
+        | Event::CommandDone { .. }
         | Event::ContractChanged { .. }
         | Event::ContractRejected { .. }
         | Event::SandboxCreated { .. }
@@ -47,6 +49,13 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::TestsRun { .. }
         | Event::Tamper { .. }
         | Event::IterationFinished { .. } => iteration::lines(&record.event, state, style),
+        Event::AgentStarted { .. }
+        | Event::AgentDid { .. }
+        | Event::AgentCharged { .. }
+        | Event::AgentFinished { .. }
+        | Event::HostBlocked { .. }
+        | Event::HostAllowed { .. }
+        | Event::MessageMoved { .. } => agent::lines(&record.event, style),
         Event::CommitsImported { .. }
         | Event::ImportRefused { .. }
         | Event::PushStarted { .. }
@@ -56,6 +65,13 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::VerifyStarted { .. }
         | Event::VerifyFinished { .. }
         | Event::SuccessRefused { .. } => delivery::lines(&record.event, style),
+        Event::Gutter { .. }
+        | Event::DoctorAsked { .. }
+        | Event::DoctorReplied { .. }
+        | Event::DoctorAbandoned { .. }
+        | Event::DoctorFailed { .. }
+        | Event::DoctorReported { .. }
+        | Event::DiagnosisApplied { .. } => circling::lines(&record.event, style),
         // Nothing has changed; whoever shows it goes on waiting for the same.
         Event::StillActive {} => Vec::new(),
     }
@@ -76,6 +92,7 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
             ..
         } => "bringing the repository into the sandbox".to_owned(),
         Event::ModelAsked { attempt, .. } => pieces::asking(*attempt),
+        Event::DoctorAsked { .. } => "asking the doctor".to_owned(),
         Event::ModelFailed { .. } => "waiting to ask the model again".to_owned(),
         Event::ActionStarted { action, label, .. } => pieces::action(action, label),
         Event::PushStarted { branch, .. } => format!("pushing `{branch}`"),
@@ -88,7 +105,17 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
         Event::ActionFinished { .. } | Event::ClaimChecked { .. } | Event::TestsRun { .. } => {
             "checking".to_owned()
         }
+        Event::AgentStarted { agent, attempt, .. } => agent::working(agent, *attempt),
+        Event::AgentDid {
+            did: AgentEvent::Tool { tool, label, .. },
+            ..
+        } => format!("{tool} {label}"),
+        Event::AgentDid { .. } | Event::AgentCharged { .. } => "the agent works".to_owned(),
         Event::RunOpened { .. }
+        | Event::AgentFinished { .. }
+        | Event::HostBlocked { .. }
+        | Event::HostAllowed { .. }
+        | Event::MessageMoved { .. }
         | Event::StatusChanged { .. }
         | Event::CommandReceived { .. }
         | Event::ContractChanged { .. }
@@ -110,6 +137,13 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
         | Event::VerifyFinished { .. }
         | Event::SuccessRefused { .. }
         | Event::IterationFinished { .. }
+        | Event::Gutter { .. }
+        | Event::CommandDone { .. }
+        | Event::DoctorReplied { .. }
+        | Event::DoctorAbandoned { .. }
+        | Event::DoctorFailed { .. }
+        | Event::DoctorReported { .. }
+        | Event::DiagnosisApplied { .. }
         | Event::StillActive {}
         | Event::Notice { .. } => "working".to_owned(),
     })
