@@ -30,6 +30,7 @@ mod order;
 mod output;
 mod planning;
 mod preflight;
+mod proxy;
 mod prune;
 mod ready_image;
 mod replay;

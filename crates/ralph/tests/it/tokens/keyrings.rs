@@ -92,7 +92,7 @@ fn the_macos_keychain_gets_a_token_by_pipe() {
         (refused.code, refused.stderr.lines().last().unwrap()),
         (
             1,
-            "ralph: the tokens of agent claude are out of reach — the token makes a command of 6184 bytes, `security` reads at most 4096 — unlock the keyring, or keep the token in a file with `--store file`"
+            "ralph: the tokens of agent claude are out of reach — the token makes a command of 6160 bytes, `security` reads at most 4096 — keep it in a file with `--store file`"
         )
     );
 }

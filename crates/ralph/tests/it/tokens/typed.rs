@@ -74,7 +74,7 @@ const CLAUDE: &str = r#"
 stty=$(/usr/bin/env PATH=/usr/bin:/bin stty size)
 printf 'Terminal: %s\r\nPaste code: ' "$stty"
 read -r code
-printf '\033[32mYour token: %s\033[0m\r\n' "sk-ant-oat01-Canary"
+printf '\033[32mYour token: %s\033[0m\r\n' "sk-ant-oat01-Canary7xCanary7xCanary7x"
 printf '\033[32mYour token: %s\033[0m\r\n' "$TOKEN_OF_THE_TEST"
 "#;
 
