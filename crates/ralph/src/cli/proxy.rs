@@ -185,12 +185,12 @@ fn tell(args: &ProxyArgs, does: &str, notice: &Notice, context: &Context) -> Res
             "ralph: other machines reach it, and what they send is not encrypted on the way — use it in a network of your own only",
         );
     }
-    let lines: String = notice
+    let lines: Vec<String> = notice
         .variables
         .iter()
         .map(|(name, value)| format!("{name}={value}\n"))
         .collect();
-    context.output().text(&lines)?;
+    context.output().text(&lines.concat())?;
     Ok(())
 }
 

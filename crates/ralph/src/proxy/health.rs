@@ -78,7 +78,7 @@ fn from_here(address: SocketAddr) -> SocketAddr {
     let host = match address.ip() {
         IpAddr::V4(host) if host.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(host) if host.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        host => host,
+        host @ (IpAddr::V4(_) | IpAddr::V6(_)) => host,
     };
     SocketAddr::new(host, address.port())
 }

@@ -20,6 +20,7 @@ mod images;
 mod live_steering;
 mod looks;
 mod project;
+mod proxy;
 mod reading;
 mod repositories;
 #[cfg(target_os = "linux")]
