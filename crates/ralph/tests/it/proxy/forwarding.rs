@@ -73,7 +73,7 @@ fn each_kind_of_credential_is_put_in_its_place() {
                 proxy.ask(&format!("POST {path}?beta=true"), &fields, ASK)
             });
             let asked = upstream.next();
-            assert_eq!(asked.head[0], format!("POST {path}?beta=true HTTP/1.1"));
+            assert_eq!(asked.head[0], format!("POST {path}?beta=true HTTP/1.0"));
             let seen =
                 ["authorization", "x-api-key", "anthropic-beta"].map(|name| asked.field(name));
             assert_eq!((seen[0], seen[1], seen[2]), expected);
