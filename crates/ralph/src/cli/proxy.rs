@@ -226,7 +226,7 @@ impl From<LeaseError> for CliError {
             LeaseError::Store(error) => error.into(),
             LeaseError::Held { .. } => Self::runtime(
                 error.to_string(),
-                "it was told to, and did not",
+                "it neither answers nor ends",
                 "look for it with `ps`, and end it",
             ),
         }

@@ -82,7 +82,7 @@ pub enum LeaseError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The one that runs does not make room.
-    #[error("another proxy for agent {agent} does not end")]
+    #[error("another proxy for agent {agent} is in the way")]
     Held {
         /// Whose.
         agent: AgentName,
@@ -97,6 +97,16 @@ pub struct Lease {
 }
 
 impl Lease {
+    /// Takes the place of whoever ran before: what that one said is not true any more.
+    fn new(path: PathBuf, lock: File) -> Result<Self, StoreError> {
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(StoreError::when("remove", &path)(error))
+            }
+            Ok(()) | Err(_) => Ok(Self { path, _lock: lock }),
+        }
+    }
+
     /// Says where the proxy is, for those who come later.
     pub fn publish(&self, notice: &Notice) -> Result<(), StoreError> {
         // Our own types always serialize.
@@ -122,31 +132,28 @@ pub async fn take(
     durable::make_dir(directory)?;
     let path = directory.join(format!("{agent}.json"));
     let lock = directory.join(format!("{agent}.lock"));
-    let mut told = None;
+    let mut told: Option<(i32, Signal)> = None;
     let mut until = Instant::now() + MOST_TIME;
     loop {
         if let Some(lock) = try_lock(&lock)? {
-            let lease = Lease { path, _lock: lock };
-            match fs::remove_file(&lease.path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(StoreError::when("remove", &lease.path)(error).into());
-                }
-                Ok(()) | Err(_) => return Ok(Start::Ours(lease)),
-            }
+            return Ok(Start::Ours(Lease::new(path, lock)?));
         }
         if let Some(notice) = read(&path) {
+            // Somebody else may have been quicker, and started the one that is wanted.
+            let told_it = told.filter(|(pid, _)| *pid == notice.pid);
             let address = notice.address;
-            if told.is_none() && notice.is(wanted) && (Health { mode, address }).answers().await {
+            if told_it.is_none() && notice.is(wanted) && (Health { mode, address }).answers().await
+            {
                 return Ok(Start::Runs(notice));
             }
-            let signal = match told {
+            let signal = match told_it {
                 None => Some(Signal::TERM),
-                Some(Signal::TERM) if Instant::now() > until => Some(Signal::KILL),
+                Some((_, Signal::TERM)) if Instant::now() > until => Some(Signal::KILL),
                 Some(_) => None,
             };
             if let Some(signal) = signal {
                 end(notice.pid, signal);
-                told = Some(signal);
+                told = Some((notice.pid, signal));
                 until = Instant::now() + MOST_TIME;
             }
         }
@@ -159,7 +166,8 @@ pub async fn take(
 }
 
 fn end(pid: i32, signal: Signal) {
-    if let Some(pid) = Pid::from_raw(pid).filter(|pid| !pid.is_init()) {
+    // Nothing else is a process of ours, whatever the file says.
+    if let Some(pid) = (pid > 1).then(|| Pid::from_raw(pid)).flatten() {
         // If it is gone, so is its lock.
         kill_process(pid, signal).ok();
     }
