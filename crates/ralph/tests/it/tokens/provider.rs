@@ -16,11 +16,11 @@ impl Provider {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let heard = asked.clone();
+        let remembered = asked.clone();
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
-                heard.lock().unwrap().push(read(&mut stream));
+                remembered.lock().unwrap().push(read(&mut stream));
                 let length = body.len();
                 let head = format!(
                     "HTTP/1.1 {status} X\r\nlocation: http://127.0.0.1:9/\r\ncontent-length: {length}\r\n\r\n"
