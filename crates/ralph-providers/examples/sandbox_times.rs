@@ -19,10 +19,12 @@ use ralph_core::ports::{
 use ralph_providers::docker::Engine;
 use ralph_providers::sandbox::{DockerProvider, DockerSettings};
 
-type Failure = Box<dyn std::error::Error>;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 const MINUTE: Duration = Duration::from_mins(1);
 const MANY: usize = 1000;
+/// So many rounds are not counted.
+const WARM_UP: usize = 10;
 
 /// All that was measured, by part and name.
 #[derive(Default)]
@@ -37,7 +39,8 @@ impl Times {
     #[expect(clippy::print_stdout, reason = "it is what this program is for")]
     fn print(&self) {
         for ((part, name), microseconds) in &self.0 {
-            let line = serde_json::json!({"part": part, "name": name, "microseconds": microseconds});
+            let line =
+                serde_json::json!({"part": part, "name": name, "microseconds": microseconds});
             println!("{line}");
         }
     }
@@ -61,7 +64,13 @@ struct Bench {
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
-    let mut arguments = std::env::args().skip(1);
+    // As a run does it: in a task of its own, not on the thread that waits for all of them.
+    tokio::spawn(measure(std::env::args().collect())).await??;
+    Ok(())
+}
+
+async fn measure(arguments: Vec<String>) -> Result<(), Failure> {
+    let mut arguments = arguments.into_iter().skip(1);
     let (Some(image), Some(rounds)) = (arguments.next(), arguments.next()) else {
         return Err("usage: sandbox_times IMAGE ROUNDS PART...".into());
     };
@@ -94,31 +103,26 @@ impl Bench {
     async fn exec(&mut self) -> Result<(), Failure> {
         let sandbox = self.sandbox().await?;
         let container = object(&*sandbox);
-        for round in 0..self.rounds + 10 {
-            let started = Instant::now();
-            run(&*sandbox, Exec::argv(["true"], MINUTE)).await?;
-            let argv = started.elapsed();
-            let again = Instant::now();
-            run(&*sandbox, Exec::shell("true", MINUTE)).await?;
-            let shell = again.elapsed();
-            if round < 10 {
-                continue; // not warm yet
-            }
-            let back = |took| Instant::now().checked_sub(took).unwrap_or_else(Instant::now);
-            self.times.add("exec", "sandbox", back(argv));
-            self.times.add("exec", "sandbox, by a shell", back(shell));
-            let started = Instant::now();
-            Command::new("true").env_clear().output()?;
-            self.times.add("exec", "host", started);
-            let started = Instant::now();
-            Command::new("sh").args(["-c", "true"]).env_clear().output()?;
-            self.times.add("exec", "host, by a shell", started);
-            // It is slow enough to be measured less often.
-            if round % 4 == 0 {
+        let names = ["sandbox", "host", "sandbox, by a shell", "host, by a shell"];
+        for round in 0..self.rounds + WARM_UP {
+            // Nobody always comes after the same neighbour.
+            for name in (0..4).map(|step| names[(round + step) % 4]) {
                 let started = Instant::now();
-                docker(&["exec", &container, "true"])?;
-                self.times.add("exec", "docker exec", started);
+                match name {
+                    "sandbox" => run(&*sandbox, Exec::argv(["true"], MINUTE)).await?,
+                    "host" => on_this_machine(&mut Command::new("true"))?,
+                    "sandbox, by a shell" => run(&*sandbox, Exec::shell("true", MINUTE)).await?,
+                    _ => on_this_machine(Command::new("sh").args(["-c", "true"]))?,
+                }
+                if round >= WARM_UP {
+                    self.times.add("exec", name, started);
+                }
             }
+        }
+        for _ in 0..self.rounds {
+            let started = Instant::now();
+            docker(&["exec", &container, "true"])?;
+            self.times.add("exec", "docker exec", started);
         }
         sandbox.remove().await?;
         Ok(())
@@ -128,14 +132,20 @@ impl Bench {
     async fn create(&mut self) -> Result<(), Failure> {
         let engine = Engine::connect(None).await?;
         let model = self.sandbox().await?;
-        let inspected = engine.api().inspect_container(&object(&*model), None).await?;
-        let mut host_config = inspected.host_config.ok_or("the engine says nothing about it")?;
+        let inspected = engine
+            .api()
+            .inspect_container(&object(&*model), None)
+            .await?;
+        let mut host_config = inspected
+            .host_config
+            .ok_or("the engine says nothing about it")?;
         for round in 0..self.rounds {
             let started = Instant::now();
             let sandbox = self.sandbox().await?;
             self.times.add("create", "sandbox", started);
             run(&*sandbox, Exec::argv(["true"], MINUTE)).await?;
-            self.times.add("create", "sandbox, to its first command", started);
+            self.times
+                .add("create", "sandbox, to its first command", started);
             sandbox.remove().await?;
 
             let name = format!("ralph-bare-{}-{round}", std::process::id());
@@ -207,7 +217,9 @@ impl Bench {
             .collect::<Result<_, _>>()?;
         let started = Instant::now();
         for path in &paths {
-            sandbox.write(path, b"a small file\n", WriteMode::Replace).await?;
+            sandbox
+                .write(path, b"a small file\n", WriteMode::Replace)
+                .await?;
         }
         self.times.add("files", "1,000 small files in", started);
         let started = Instant::now();
@@ -218,6 +230,12 @@ impl Bench {
         sandbox.delete(&repo("many")?).await?;
         Ok(())
     }
+}
+
+/// Runs a command as any program does, with its output at pipes.
+fn on_this_machine(command: &mut Command) -> Result<(), Failure> {
+    command.env_clear().stdin(Stdio::null()).output()?;
+    Ok(())
 }
 
 fn object(sandbox: &dyn Sandbox) -> String {
