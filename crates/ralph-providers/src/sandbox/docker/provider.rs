@@ -223,6 +223,9 @@ impl SandboxProvider for DockerProvider {
         let Some((_, marks)) = Marks::read(&volume.labels) else {
             return Ok(None);
         };
+        // Again, because the old container is removed before the new one is made.
+        let checked = check_image(engine, facts, &self.settings.image).await;
+        checked.map_err(|error| refused(&error))?;
         let container = self.container((engine, facts), name, marks.taken_over());
         match container.take_over().await {
             Ok(line) => Ok(Some(Box::new(DockerSandbox::new(
