@@ -9,11 +9,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Limits};
+use crate::doctor::{self, AppliedBy, Trigger};
+use crate::gutter;
 use crate::id::{CommitId, Digest};
+use crate::mitigation::{Skipped, Step};
 use crate::money::Usd;
 use crate::plan::RunPlan;
 use crate::ports::{AgentEnd, AgentEvent, AgentReport, Ended, PullRequest, SandboxId, Usage};
 use crate::run::{Command, RunStatus};
+use crate::task::Mode;
 use crate::verdict::{CheckResult, TestCount};
 
 /// The version of the record format.
@@ -65,6 +69,9 @@ pub enum ActionResult {
         stdout_bytes: u64,
         /// Bytes on standard error, kept or not.
         stderr_bytes: u64,
+        /// What its failure looks like, see [`signature`](gutter::signature).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<Digest>,
     },
     /// It could not be done; nothing was changed.
     Failed {
@@ -200,6 +207,9 @@ pub struct Metrics {
     pub boxes_total: usize,
     /// How much it looks like going in circles, if that was measured.
     pub loop_score: Option<f64>,
+    /// What that is made of, and what is done about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gutter: Option<Box<gutter::Report>>,
     /// The branch's commit at the end.
     pub head: CommitId,
 }
@@ -227,11 +237,22 @@ pub enum Event {
         command: Command,
         refused: Option<String>,
     },
+    /// What a person's command asked for besides the run's course was done, or could not be.
+    CommandDone {
+        id: String,
+        done: bool,
+        detail: String,
+        /// The end of what was printed, for a command that prints.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        output: String,
+    },
     /// A person changed the task file and the change holds from the next iteration on.
     ContractChanged {
         contract: Digest,
         changes: Vec<String>,
         limits: Limits,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<Mode>,
     },
     /// A person changed the task file, but it cannot be used; the old one stays in force.
     ContractRejected { why: String },
@@ -423,6 +444,70 @@ pub enum Event {
         to: MessageState,
     },
 
+    /// The run goes in circles. Told after the end of the iteration that showed it, whose record is
+    /// what counts.
+    Gutter {
+        iteration: u32,
+        score: f64,
+        consecutive: u32,
+        evidence: Vec<String>,
+        /// What is done about it.
+        mitigation: Step,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        skipped: Vec<Skipped>,
+    },
+    /// Intent: the doctor is about to be asked.
+    DoctorAsked {
+        number: u32,
+        attempt: u32,
+        trigger: Trigger,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        profile: Option<String>,
+        prompt: Digest,
+        prompt_bytes: usize,
+    },
+    /// The doctor answered and the answer is on disk.
+    DoctorReplied {
+        number: u32,
+        attempt: u32,
+        response: Digest,
+        usage: Usage,
+        cost_usd: Usd,
+        duration_ms: u64,
+        /// The place in a script the reply came from.
+        source: Option<String>,
+    },
+    /// A restart came between the question and the answer: it is charged by estimate.
+    DoctorAbandoned {
+        number: u32,
+        attempt: u32,
+        usage: Usage,
+        cost_usd: Usd,
+    },
+    /// An attempt to ask the doctor came to nothing.
+    DoctorFailed {
+        number: u32,
+        attempt: u32,
+        why: String,
+        /// Whether it is not asked again.
+        given_up: bool,
+    },
+    /// The doctor's report is in `diagnostics.md`.
+    DoctorReported {
+        number: u32,
+        iteration: u32,
+        report: Box<doctor::Report>,
+    },
+    /// What a report proposes was applied, as far as it could be.
+    DiagnosisApplied {
+        number: u32,
+        by: AppliedBy,
+        signs: usize,
+        edits: usize,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        profile: Option<String>,
+        refused: Vec<String>,
+    },
     /// A command or a call goes on: the time it takes is not lost when the program is killed.
     StillActive {},
     /// Something a person should know.

@@ -9,18 +9,28 @@
 //! - [`budget`], [`money`] and [`price`] say what may be spent and what was.
 //! - [`run`] holds the statuses, the commands and the table of which is allowed when.
 //! - [`event`] is the journal's one versioned enum, [`state`] folds it into where a run stands.
+//! - [`gutter`] notices that a run goes in circles, [`mitigation`] says what is done about it.
+//! - [`doctor`] asks a strong model for advice, [`advice`] is how that and a person's is written down.
+//! - [`debug`] says what a person may start in a sandbox.
 //! - [`verdict`] decides whether a run is green, [`surface`] which changes touch its verification.
 //! - [`image`] says what the images of container sandboxes are made from and called.
+//! - [`net`] decides what a sandbox may reach.
 //! - [`secret`] keeps secrets out of sight, in types and in streams.
 //! - [`ports`] are the traits that the outside implements.
 
 pub mod action;
+pub mod advice;
 pub mod budget;
+pub mod debug;
+pub mod doctor;
 pub mod event;
+pub mod gutter;
 pub mod id;
 pub mod image;
 pub mod lint;
+pub mod mitigation;
 pub mod money;
+pub mod net;
 pub mod patch;
 pub mod path;
 pub mod plan;

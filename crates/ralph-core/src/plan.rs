@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Limits;
 use crate::id::{CommitId, Digest, RunId, TaskId};
 use crate::ports::Isolation;
+use crate::task::Mode;
 
 /// Who does the work in an iteration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,4 +90,7 @@ pub struct RunPlan {
     pub test_command: String,
     /// How many checkboxes there are.
     pub checkboxes: usize,
+    /// How far people may step in.
+    #[serde(default)]
+    pub mode: Mode,
 }

@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::advice::{Note, Sign};
 use crate::budget::Budget;
+use crate::task::Mode;
 
 /// Where a run stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +45,13 @@ pub enum PauseReason {
         /// The model's words.
         question: String,
     },
+    /// It goes in circles, and everything else has been tried.
+    Gutter {
+        /// How often in a row.
+        consecutive: u32,
+        /// Why it looks like that.
+        evidence: String,
+    },
     /// Something outside is broken.
     Broken {
         /// What is broken, and why.
@@ -66,6 +75,13 @@ pub enum FailReason {
         /// The model's words.
         reason: String,
     },
+    /// It goes in circles, and nobody and nothing could help.
+    Gutter {
+        /// How often in a row.
+        consecutive: u32,
+        /// How often is allowed.
+        limit: u32,
+    },
     /// The run could not be set up at all.
     Setup {
         /// Why not.
@@ -79,6 +95,13 @@ impl fmt::Display for PauseReason {
             Self::Person => f.write_str("paused by a person"),
             Self::Interrupted => f.write_str("the program was told to end"),
             Self::Model { question } => write!(f, "the model asks: {question}"),
+            Self::Gutter {
+                consecutive,
+                evidence,
+            } => write!(
+                f,
+                "it goes in circles, {consecutive} times in a row: {evidence}"
+            ),
             Self::Broken { what, fix } => write!(f, "{what} — {fix}"),
         }
     }
@@ -89,6 +112,10 @@ impl fmt::Display for FailReason {
         match self {
             Self::Budget { budget } => write!(f, "the budget `{}` is used up", budget.key()),
             Self::Model { reason } => write!(f, "the model gave up: {reason}"),
+            Self::Gutter { consecutive, limit } => write!(
+                f,
+                "it goes in circles: {consecutive} times in a row, `max_consecutive_gutter` is {limit}"
+            ),
             Self::Setup { why } => write!(f, "it could not be set up: {why}"),
         }
     }
@@ -152,7 +179,7 @@ impl RunStatus {
 }
 
 /// What a person can tell a run. Nothing else reaches it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
     /// Wait at the next action.
@@ -163,45 +190,93 @@ pub enum Command {
     Rotate,
     /// End the run; the sandbox is kept for a look.
     Stop,
+    /// Add a hint to the notes.
+    Note(Note),
+    /// Add a sign to the guardrails.
+    Guardrail(Sign),
+    /// Let the doctor look at the run.
+    Diagnose,
+    /// Do what the doctor's last report proposes.
+    Apply,
+    /// Start something by an id of the contract.
+    Debug {
+        /// The id; there is no way to send a command line.
+        id: String,
+    },
 }
 
 impl Command {
     /// Returns the verb that the command line uses.
-    pub fn verb(self) -> &'static str {
+    pub fn verb(&self) -> &'static str {
         match self {
             Self::Pause => "pause",
             Self::Resume => "resume",
             Self::Rotate => "rotate",
             Self::Stop => "stop",
+            Self::Note(_) => "note",
+            Self::Guardrail(_) => "guardrail",
+            Self::Diagnose => "diagnose",
+            Self::Apply => "apply",
+            Self::Debug { .. } => "debug",
+        }
+    }
+
+    /// Tells whether something has to be done for it besides changing the run's course.
+    pub fn is_errand(&self) -> bool {
+        match self {
+            Self::Pause | Self::Resume | Self::Rotate | Self::Stop => false,
+            Self::Note(_)
+            | Self::Guardrail(_)
+            | Self::Diagnose
+            | Self::Apply
+            | Self::Debug { .. } => true,
         }
     }
 }
 
-/// Decides whether a command makes sense now. The refusal says why not.
-pub fn legal(status: &RunStatus, command: Command) -> Result<(), &'static str> {
+/// Decides whether a command makes sense now, and whether the run's mode lets people give it. The
+/// refusal says why not.
+pub fn legal(status: &RunStatus, mode: Mode, command: &Command) -> Result<(), &'static str> {
     use Command as C;
+    use Mode as M;
     use RunStatus as S;
-    match (status, command) {
-        (S::Created | S::Preparing | S::Running | S::Verifying, C::Pause | C::Stop)
-        | (S::Running, C::Rotate)
-        | (S::Paused(_) | S::SandboxLost, C::Resume | C::Stop) => Ok(()),
-        (S::Created | S::Preparing | S::Running | S::Verifying, C::Resume) => {
+    match (status, mode, command) {
+        (S::Succeeded, _, _) => Err("it has succeeded"),
+        (S::Failed(_), _, _) => Err("it has failed"),
+        (S::Stopped, _, _) => Err("it was stopped"),
+
+        (_, M::Autonomous, C::Note(_)) => {
+            Err("its mode is `autonomous`; notes need `mode: guided` in the task file")
+        }
+        (_, M::Autonomous | M::Guided, C::Debug { .. }) => {
+            Err("debugging needs `mode: debug` in the task file")
+        }
+
+        (S::Created | S::Preparing | S::Running | S::Verifying, _, C::Pause | C::Stop)
+        | (S::Running, _, C::Rotate)
+        | (S::Paused(_) | S::SandboxLost, _, C::Resume | C::Stop)
+        | (_, _, C::Guardrail(_))
+        | (_, M::Guided | M::Debug, C::Note(_))
+        | (S::Running | S::Verifying | S::Paused(_) | S::SandboxLost, _, C::Diagnose | C::Apply)
+        | (S::Running | S::Verifying | S::Paused(_), M::Debug, C::Debug { .. }) => Ok(()),
+
+        (S::Created | S::Preparing | S::Running | S::Verifying, _, C::Resume) => {
             Err("it is not paused")
         }
-        (S::Created | S::Preparing, C::Rotate) => Err("it has not started an iteration yet"),
-        (S::Verifying, C::Rotate) => Err("its commit is being verified"),
-        (S::Paused(_), C::Pause) => Err("it is paused already"),
-        (S::Paused(_), C::Rotate) => Err("it is paused; it has to be resumed first"),
-        (S::SandboxLost, C::Pause | C::Rotate) => Err("its sandbox is gone"),
-        (S::Succeeded, _) => Err("it has succeeded"),
-        (S::Failed(_), _) => Err("it has failed"),
-        (S::Stopped, _) => Err("it was stopped"),
+        (S::Created | S::Preparing, _, C::Rotate | C::Diagnose | C::Apply | C::Debug { .. }) => {
+            Err("it has not started an iteration yet")
+        }
+        (S::Verifying, _, C::Rotate) => Err("its commit is being verified"),
+        (S::Paused(_), _, C::Pause) => Err("it is paused already"),
+        (S::Paused(_), _, C::Rotate) => Err("it is paused; it has to be resumed first"),
+        (S::SandboxLost, _, C::Pause | C::Rotate | C::Debug { .. }) => Err("its sandbox is gone"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advice::NoteKind;
 
     fn all() -> Vec<RunStatus> {
         vec![
@@ -219,35 +294,76 @@ mod tests {
         ]
     }
 
+    fn commands() -> Vec<Command> {
+        let text = String::new;
+        vec![
+            Command::Pause,
+            Command::Resume,
+            Command::Rotate,
+            Command::Stop,
+            Command::Guardrail(Sign {
+                name: text(),
+                trigger: text(),
+                instruction: text(),
+                evidence: text(),
+            }),
+            Command::Diagnose,
+            Command::Apply,
+            Command::Note(Note {
+                kind: NoteKind::Clarify,
+                text: text(),
+                author: text(),
+            }),
+            Command::Debug { id: text() },
+        ]
+    }
+
     #[test]
     fn the_table_of_commands() {
         let mut table = String::new();
-        for status in all() {
-            use std::fmt::Write as _;
-            let answers: Vec<&str> = [
-                Command::Pause,
-                Command::Resume,
-                Command::Rotate,
-                Command::Stop,
-            ]
-            .into_iter()
-            .filter(|command| legal(&status, *command).is_ok())
-            .map(Command::verb)
-            .collect();
-            writeln!(table, "{}: {}", status.word(), answers.join(" ")).unwrap();
+        for mode in [Mode::Autonomous, Mode::Guided, Mode::Debug] {
+            for status in all() {
+                use std::fmt::Write as _;
+                let commands = commands();
+                let answers: Vec<&str> = commands
+                    .iter()
+                    .filter(|command| legal(&status, mode, command).is_ok())
+                    .map(Command::verb)
+                    .collect();
+                let line = format!("{} {}: {}", mode.word(), status.word(), answers.join(" "));
+                writeln!(table, "{}", line.trim_end()).unwrap();
+            }
         }
         snapbox::assert_data_eq!(
             table,
             snapbox::str![[r"
-created: pause stop
-preparing: pause stop
-running: pause rotate stop
-paused: resume stop
-verifying: pause stop
-succeeded: 
-failed: 
-stopped: 
-sandbox_lost: resume stop
+autonomous created: pause stop guardrail
+autonomous preparing: pause stop guardrail
+autonomous running: pause rotate stop guardrail diagnose apply
+autonomous paused: resume stop guardrail diagnose apply
+autonomous verifying: pause stop guardrail diagnose apply
+autonomous succeeded:
+autonomous failed:
+autonomous stopped:
+autonomous sandbox_lost: resume stop guardrail diagnose apply
+guided created: pause stop guardrail note
+guided preparing: pause stop guardrail note
+guided running: pause rotate stop guardrail diagnose apply note
+guided paused: resume stop guardrail diagnose apply note
+guided verifying: pause stop guardrail diagnose apply note
+guided succeeded:
+guided failed:
+guided stopped:
+guided sandbox_lost: resume stop guardrail diagnose apply note
+debug created: pause stop guardrail note
+debug preparing: pause stop guardrail note
+debug running: pause rotate stop guardrail diagnose apply note debug
+debug paused: resume stop guardrail diagnose apply note debug
+debug verifying: pause stop guardrail diagnose apply note debug
+debug succeeded:
+debug failed:
+debug stopped:
+debug sandbox_lost: resume stop guardrail diagnose apply note
 
 "]]
         );
@@ -259,5 +375,22 @@ sandbox_lost: resume stop
             let text = serde_json::to_string(&status).unwrap();
             assert_eq!(serde_json::from_str::<RunStatus>(&text).unwrap(), status);
         }
+    }
+
+    #[test]
+    fn the_four_controls_are_words_and_the_rest_says_what_it_needs() {
+        let texts: Vec<String> = commands()
+            .iter()
+            .map(|command| serde_json::to_string(command).unwrap())
+            .collect();
+        assert_eq!(
+            texts[..4],
+            ["\"pause\"", "\"resume\"", "\"rotate\"", "\"stop\""]
+        );
+        assert_eq!(texts[8], r#"{"debug":{"id":""}}"#);
+        for (text, command) in texts.iter().zip(commands()) {
+            assert_eq!(serde_json::from_str::<Command>(text).unwrap(), command);
+        }
+        assert!(serde_json::from_str::<Command>(r#"{"debug":{"command":"id"}}"#).is_err());
     }
 }

@@ -4,12 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::budget::{Limits, Spent};
-use crate::event::{ActionResult, DiffSize, Event, MessageState, Metrics, Purpose, Record};
+use crate::event::{DiffSize, Event, MessageState, Metrics, Purpose, Record};
+use crate::gutter::Window;
 use crate::id::{CommitId, Digest};
+use crate::mitigation::{Ladder, Step};
 use crate::money::Usd;
 use crate::plan::RunPlan;
-use crate::ports::{AgentEnd, PullRequest, SandboxId, Usage};
-use crate::run::RunStatus;
+use crate::ports::{PullRequest, SandboxId, Usage};
+use crate::run::{self, Command, RunStatus};
+use crate::task::Mode;
+
+mod consultation;
+mod open;
+
+pub use consultation::Consultation;
+pub use open::OpenIteration;
 
 /// Where a run stands after some records.
 #[derive(Debug, Clone)]
@@ -38,6 +47,8 @@ pub struct RunState {
     pub iteration: u32,
     /// The digest of the contract in force.
     pub contract: Digest,
+    /// How far people may step in.
+    pub mode: Mode,
     /// What the contract in force allows to spend.
     pub limits: Limits,
     /// All contracts that were in force at some time.
@@ -62,6 +73,16 @@ pub struct RunState {
     pub last_metrics: Option<Box<Metrics>>,
     /// Scores of the last iterations, oldest first, at most five.
     pub loop_scores: Vec<f64>,
+    /// What is remembered of the last iterations to notice circling; it has a bound.
+    pub window: Window,
+    /// Where the run stands on the ladder out of a circle.
+    pub ladder: Ladder,
+    /// The model profile that was switched to, if any.
+    pub profile: Option<String>,
+    /// What the doctor was asked and has said.
+    pub doctor: Consultation,
+    /// Commands of people that were accepted and ask for something that is not done yet.
+    pub errands: Vec<(String, Command)>,
     /// Why the last wish to end with success was refused; empty once an iteration has seen it.
     pub refusals: Vec<String>,
     /// The iteration in which that happened.
@@ -84,45 +105,6 @@ pub struct RunState {
     pub open: Option<OpenIteration>,
 }
 
-/// What is known of an iteration that has not finished.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OpenIteration {
-    /// Its number.
-    pub number: u32,
-    /// The branch's commit when it began.
-    pub head: CommitId,
-    /// When it began.
-    pub started_at: jiff::Timestamp,
-    /// Model calls that were begun.
-    pub attempts: u32,
-    /// Whether the model was asked and has not answered.
-    pub waiting: bool,
-    /// Answers that arrived.
-    pub replies: usize,
-    /// Whether the last answer was understood.
-    pub accepted: bool,
-    /// The last answer on disk.
-    pub response: Option<Digest>,
-    /// What was wrong with the last answer, if it was rejected.
-    pub rejected: Option<String>,
-    /// Size of the prompt.
-    pub prompt_bytes: usize,
-    /// Waiting for the model so far.
-    pub model_ms: u64,
-    /// Running commands so far.
-    pub command_ms: u64,
-    /// Tokens so far.
-    pub usage: Usage,
-    /// Cost so far.
-    pub cost: Usd,
-    /// Actions that have ended, by index.
-    pub results: BTreeMap<usize, ActionResult>,
-    /// The action that was begun and has not ended, with the digest its file will have.
-    pub pending: Option<(usize, Option<Digest>)>,
-    /// How the agent's program ended last.
-    pub agent_end: Option<AgentEnd>,
-}
-
 impl RunState {
     /// Starts from a journal's first record; none if that is not a run's creation.
     pub fn begin(first: &Record) -> Option<Self> {
@@ -141,6 +123,7 @@ impl RunState {
             cost: Usd::ZERO,
             iteration: 0,
             contract: plan.contract.clone(),
+            mode: plan.mode,
             limits: plan.limits.clone(),
             contracts: vec![plan.contract.clone()],
             sandbox: None,
@@ -153,6 +136,11 @@ impl RunState {
             verified: None,
             last_metrics: None,
             loop_scores: Vec::new(),
+            window: Window::default(),
+            ladder: Ladder::default(),
+            profile: None,
+            doctor: Consultation::default(),
+            errands: Vec::new(),
             refusals: Vec::new(),
             refused_in: 0,
             script: Vec::new(),
@@ -201,6 +189,7 @@ impl RunState {
             | Event::PushStarted { .. }
             | Event::StateSaved { .. }
             | Event::VerifyStarted { .. }
+            | Event::Gutter { .. }
             | Event::StillActive {}
             | Event::Notice { .. } => {}
             Event::HostBlocked { host, .. } => {
@@ -213,26 +202,25 @@ impl RunState {
             Event::MessageMoved { id, text, to } => self.apply_message(id, text, *to),
             Event::RunOpened { .. }
             | Event::CommandReceived { .. }
+            | Event::CommandDone { .. }
             | Event::StatusChanged { .. }
             | Event::ContractChanged { .. } => self.apply_life(&record.event),
             Event::SandboxCreated { .. } | Event::SandboxRemoved { .. } => {
                 self.apply_sandbox(&record.event);
             }
-            Event::WorkspaceReady { head, .. } => {
-                self.workspace_ready = true;
-                self.head = head.clone();
-            }
-            Event::CommitsImported { head, .. } => self.head = head.clone(),
-            Event::Pushed { head, .. } => self.pushed = Some(head.clone()),
-            Event::PullRequestUpdated { pull, .. } => self.pull = Some(pull.clone()),
-            Event::BoxesTicked { ticked } => self.ticked = ticked.iter().cloned().collect(),
-            Event::VerifyFinished { head, green, .. } => {
-                self.verified = Some((head.clone(), *green));
-            }
-            Event::SuccessRefused { reasons, iteration } => {
-                self.refusals.clone_from(reasons);
-                self.refused_in = *iteration;
-            }
+            Event::WorkspaceReady { .. }
+            | Event::CommitsImported { .. }
+            | Event::Pushed { .. }
+            | Event::PullRequestUpdated { .. }
+            | Event::BoxesTicked { .. }
+            | Event::VerifyFinished { .. }
+            | Event::SuccessRefused { .. } => self.apply_work(&record.event),
+            Event::DoctorAsked { .. }
+            | Event::DoctorReplied { .. }
+            | Event::DoctorAbandoned { .. }
+            | Event::DoctorFailed { .. }
+            | Event::DoctorReported { .. }
+            | Event::DiagnosisApplied { .. } => self.apply_doctor(&record.event),
             Event::IterationStarted { .. }
             | Event::ModelAsked { .. }
             | Event::ModelReplied { .. }
@@ -262,7 +250,17 @@ impl RunState {
                 self.epoch = *epoch;
                 self.pid = Some(*pid);
             }
-            Event::CommandReceived { id, .. } => self.last_letter = Some(id.clone()),
+            Event::CommandReceived {
+                id,
+                command,
+                refused,
+            } => {
+                self.last_letter = Some(id.clone());
+                if refused.is_none() && command.is_errand() {
+                    self.errands.push((id.clone(), command.clone()));
+                }
+            }
+            Event::CommandDone { id, .. } => self.errands.retain(|(known, _)| known != id),
             Event::StatusChanged { status } => {
                 self.status = status.clone();
                 if self.then.as_ref() == Some(status) {
@@ -270,11 +268,48 @@ impl RunState {
                 }
             }
             Event::ContractChanged {
-                contract, limits, ..
+                contract,
+                limits,
+                mode,
+                ..
             } => {
+                self.mode = mode.unwrap_or(self.mode);
                 self.contract = contract.clone();
                 self.contracts.push(contract.clone());
                 self.limits = limits.clone();
+            }
+            _ => {}
+        }
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "`apply` above decides exhaustively which events come here"
+    )]
+    fn apply_work(&mut self, event: &Event) {
+        match event {
+            Event::WorkspaceReady { head, .. } => {
+                self.workspace_ready = true;
+                self.head = head.clone();
+            }
+            Event::CommitsImported { head, .. } => self.head = head.clone(),
+            Event::Pushed { head, .. } => self.pushed = Some(head.clone()),
+            Event::PullRequestUpdated { pull, .. } => self.pull = Some(pull.clone()),
+            Event::BoxesTicked { ticked } => self.ticked = ticked.iter().cloned().collect(),
+            Event::VerifyFinished {
+                head,
+                green,
+                checks,
+                ..
+            } => {
+                if let Some(open) = &mut self.open {
+                    open.note_checks(checks);
+                }
+                self.verified = Some((head.clone(), *green));
+            }
+            Event::SuccessRefused { reasons, iteration } => {
+                self.refusals.clone_from(reasons);
+                self.refused_in = *iteration;
             }
             _ => {}
         }
@@ -341,6 +376,7 @@ impl RunState {
                 self.loop_scores.extend(metrics.loop_score);
                 let surplus = self.loop_scores.len().saturating_sub(5);
                 self.loop_scores.drain(..surplus);
+                self.learn(metrics);
                 self.last_metrics = Some(metrics.clone());
                 return;
             }
@@ -374,115 +410,76 @@ impl RunState {
             && metrics.boxes_ticked == ticked_before;
         self.idle = if is_idle { self.idle + 1 } else { 0 };
     }
-}
 
-impl OpenIteration {
-    fn new(number: u32, head: CommitId, started_at: jiff::Timestamp) -> Self {
-        Self {
-            number,
-            head,
-            started_at,
-            attempts: 0,
-            waiting: false,
-            replies: 0,
-            accepted: false,
-            response: None,
-            rejected: None,
-            prompt_bytes: 0,
-            model_ms: 0,
-            command_ms: 0,
-            usage: Usage::default(),
-            cost: Usd::ZERO,
-            results: BTreeMap::new(),
-            pending: None,
-            agent_end: None,
+    /// Takes in what an iteration says about circling.
+    fn learn(&mut self, metrics: &Metrics) {
+        let Some(report) = &metrics.gutter else {
+            return;
+        };
+        self.window.push(report.facts.clone());
+        self.ladder = report.ladder;
+        match &report.step {
+            Some(Step::Fallback { profile }) => self.profile = Some(profile.clone()),
+            Some(Step::Doctor) => self.doctor.due = true,
+            Some(Step::Rotate | Step::Pause | Step::Fail) | None => {}
         }
     }
 
     #[expect(
         clippy::wildcard_enum_match_arm,
-        reason = "`RunState::apply` decides exhaustively which events come here"
+        reason = "`apply` above decides exhaustively which events come here"
     )]
-    fn apply(&mut self, event: &Event) {
+    fn apply_doctor(&mut self, event: &Event) {
+        self.doctor.apply(event);
         match event {
-            Event::ModelAsked {
-                attempt,
-                prompt_bytes,
-                ..
-            } => {
-                self.attempts = *attempt;
-                self.prompt_bytes = *prompt_bytes;
-                self.waiting = true;
-                self.response = None;
-                self.rejected = None;
-            }
-            Event::ModelFailed { .. } => self.waiting = false,
-            Event::ModelAbandoned {
-                usage, cost_usd, ..
-            } => {
-                self.waiting = false;
-                self.usage.add(*usage);
-                self.cost += *cost_usd;
-            }
-            Event::ModelReplied {
-                response,
+            Event::DoctorReplied {
                 usage,
                 cost_usd,
-                duration_ms,
+                source,
                 ..
             } => {
-                self.response = Some(response.clone());
-                self.waiting = false;
-                self.replies += 1;
-                self.model_ms += duration_ms;
                 self.usage.add(*usage);
                 self.cost += *cost_usd;
+                self.script.extend(source.clone());
             }
-            Event::AgentStarted {
-                attempt,
-                prompt_bytes,
-                ..
-            } => {
-                self.attempts = *attempt;
-                self.prompt_bytes = *prompt_bytes;
-            }
-            Event::AgentCharged {
+            Event::DoctorAbandoned {
                 usage, cost_usd, ..
             } => {
                 self.usage.add(*usage);
                 self.cost += *cost_usd;
             }
-            Event::AgentFinished {
-                duration_ms, end, ..
-            } => {
-                self.model_ms += duration_ms;
-                self.agent_end = Some(end.clone());
-            }
-            Event::ReplyRejected { errors, .. } => self.rejected = Some(errors.clone()),
-            Event::ReplyAccepted { .. } => self.accepted = true,
-            Event::ActionStarted { index, after, .. } => {
-                self.pending = Some((*index, after.clone()));
-            }
-            Event::ActionFinished {
-                index,
-                result,
-                duration_ms,
-                action,
+            Event::DiagnosisApplied {
+                profile: Some(profile),
                 ..
-            } => {
-                self.pending = None;
-                if action == "run" {
-                    self.command_ms += duration_ms;
-                }
-                if !matches!(result, ActionResult::Interrupted) {
-                    self.results.insert(*index, result.clone());
-                }
-            }
-            Event::ClaimChecked { checks, .. } => {
-                self.command_ms += checks.iter().map(|check| check.duration_ms).sum::<u64>();
-            }
-            Event::TestsRun { check, .. } => self.command_ms += check.duration_ms,
+            } => self.profile = Some(profile.clone()),
             _ => {}
+        }
+    }
+
+    /// Returns why a command cannot be taken now, if it cannot.
+    pub fn refuses(&self, command: &Command) -> Option<String> {
+        if let Err(why) = run::legal(&self.status, self.mode, command) {
+            return Some(why.to_owned());
+        }
+        let is_asked = self.doctor.due
+            || self
+                .errands
+                .iter()
+                .any(|(_, errand)| *errand == Command::Diagnose);
+        match command {
+            Command::Diagnose if is_asked => Some("the doctor is being asked already".into()),
+            Command::Apply if self.doctor.report.is_none() => {
+                Some("there is no report of the doctor that could be applied".into())
+            }
+            Command::Note(note) => note.lacks().map(|what| format!("a note needs {what}")),
+            Command::Guardrail(sign) => sign.lacks().map(|what| format!("a sign needs {what}")),
+            Command::Pause
+            | Command::Resume
+            | Command::Rotate
+            | Command::Stop
+            | Command::Diagnose
+            | Command::Apply
+            | Command::Debug { .. } => None,
         }
     }
 }

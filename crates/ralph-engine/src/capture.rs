@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use ralph_core::ports::{OutputSink, Stream};
+use ralph_core::gutter;
+use ralph_core::id::Digest;
+use ralph_core::ports::{Ended, OutputSink, Stream};
 use ralph_core::secret::{RedactStream, Redactor};
 
 /// How much of the beginning is kept.
@@ -81,6 +83,13 @@ pub(crate) struct Captured {
 }
 
 impl Captured {
+    /// Returns what a failure looks like; none if the command did not fail.
+    pub(crate) fn failure(&self, command: &str, ended: Ended) -> Option<Digest> {
+        let signature =
+            || gutter::signature(command, ended.exit_code(), &self.stderr, &self.stdout);
+        (!ended.is_success()).then(signature)
+    }
+
     /// Returns the last lines of both streams, at most `lines` and 2 KiB.
     pub(crate) fn tail(&self, lines: usize) -> String {
         let mut start = self.both.len().saturating_sub(2048);

@@ -303,6 +303,11 @@ fn differences(old: &TaskFile, new: &TaskFile) -> Vec<String> {
         old.contract.verify_commands.join("; "),
         new.contract.verify_commands.join("; "),
     );
+    note(
+        "mode",
+        old.contract.mode.word().to_owned(),
+        new.contract.mode.word().to_owned(),
+    );
     for now in &new.checkboxes {
         let was = old.checkbox(&now.id);
         let of = |checkbox: Option<&Checkbox>| {

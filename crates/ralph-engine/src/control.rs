@@ -78,12 +78,17 @@ impl Control {
     }
 
     /// Notes what to do at the next boundary.
-    pub(crate) fn note(&mut self, command: Command) {
+    pub(crate) fn note(&mut self, command: &Command) {
         match command {
             Command::Pause => self.wish = Some(Wish::Pause),
             Command::Rotate => self.wish = Some(Wish::Rotate),
             Command::Resume => self.wish = None,
-            Command::Stop => {}
+            Command::Stop
+            | Command::Note(_)
+            | Command::Guardrail(_)
+            | Command::Diagnose
+            | Command::Apply
+            | Command::Debug { .. } => {}
         }
     }
 }

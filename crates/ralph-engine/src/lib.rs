@@ -9,6 +9,7 @@
 //! - [`workspace`] keeps the `.ralph/` files in the sandbox what the host says they are.
 //! - [`git`] moves commits as bundles, so the host never runs git in a directory an agent can write.
 //! - [`mailbox`] brings a person's commands to a running process.
+//! - [`errands`] does what such a command asks for: notes, signs, the doctor, debugging.
 //! - [`replies`] reads what a model answered in an earlier run.
 
 mod actions;
@@ -17,7 +18,10 @@ mod capture;
 pub mod contract;
 mod control;
 mod delivery;
+mod desk;
+mod doctor;
 pub mod durable;
+pub mod errands;
 pub mod error;
 pub mod git;
 pub mod iteration;

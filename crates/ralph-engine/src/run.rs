@@ -12,7 +12,7 @@ use ralph_core::ports::{
     Agent, Clock, Exec, ExecOutcome, Gatekeeper, Model, OutputSink, Sandbox, SandboxProvider, Scm,
 };
 use ralph_core::price::Price;
-use ralph_core::run::{self, Command, FailReason, PauseReason, RunStatus};
+use ralph_core::run::{Command, FailReason, PauseReason, RunStatus};
 use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
 use tokio::sync::watch;
@@ -42,6 +42,8 @@ pub struct Outside {
     pub gate: Option<Arc<dyn Gatekeeper>>,
     /// What an answer costs.
     pub price: Price,
+    /// Who else could answer.
+    pub profiles: Profiles,
     /// Where branches and pull requests go.
     pub scm: Arc<dyn Scm>,
     /// Git on the host.
@@ -50,6 +52,18 @@ pub struct Outside {
     pub clock: Arc<dyn Clock>,
     /// What must never be written down.
     pub redactor: Redactor,
+}
+
+/// Makes the model of a profile, with its price; the error says why there is none.
+pub type ChooseModel = dyn Fn(&str) -> Result<(Arc<dyn Model>, Price), String> + Send + Sync;
+
+/// The model profiles that a run can switch to.
+#[derive(Clone)]
+pub struct Profiles {
+    /// The profile that is marked for the doctor.
+    pub doctor: Option<String>,
+    /// Makes the model of a profile.
+    pub choose: Arc<ChooseModel>,
 }
 
 /// A run that is being worked on.
@@ -67,6 +81,10 @@ pub struct Run {
     pub(crate) now: Now,
     /// What was spent when warnings were last looked for.
     pub(crate) warned: budget::Spent,
+    /// The profile that answers, if it is not the one that the run began with.
+    pub(crate) profile_in_use: Option<String>,
+    /// The iteration after which this process last asked the doctor by itself.
+    pub(crate) doctor_tried: u32,
     /// Whether the sandbox was made anew though an iteration was open in the last one.
     sandbox_lost: bool,
 }
@@ -156,6 +174,8 @@ impl Prepared {
             view: View::default(),
             now: Now::default(),
             warned,
+            profile_in_use: None,
+            doctor_tried: 0,
             sandbox_lost: self.ready.made_anew && open,
         }
     }
@@ -210,6 +230,7 @@ impl Run {
 
     async fn work(&mut self) -> Result<RunStatus, RunError> {
         self.first_look().await?;
+        self.use_profile()?;
         self.set_status(RunStatus::Running)?;
         loop {
             self.boundary().await?;
@@ -218,6 +239,7 @@ impl Run {
             if let Some(status) = self.state().then.clone() {
                 return self.end(status).await;
             }
+            self.see_the_doctor().await?;
             self.take_up_contract()?;
             if let Some(status) = self.out_of_budget() {
                 return self.end(status).await;
@@ -341,6 +363,7 @@ impl Run {
                     contract: digest,
                     changes,
                     limits,
+                    mode: Some(self.pinned.contract().mode),
                 })?;
                 self.set_ticks(&ticked)
             }
@@ -396,7 +419,7 @@ impl Run {
         if self.control.wish == Some(Wish::Pause) {
             self.wait_for_person().await?;
         }
-        Ok(())
+        self.run_errands().await
     }
 
     async fn wait_for_person(&mut self) -> Result<(), RunError> {
@@ -407,6 +430,7 @@ impl Run {
         while self.control.wish == Some(Wish::Pause) {
             let call = self.control.next().await;
             answer(&mut self.journal, &mut self.control, call)?;
+            self.run_errands().await?;
         }
         self.log_activity("resumed by a person")?;
         self.set_status(before)
@@ -450,18 +474,16 @@ pub(crate) fn answer(
         control.answered(&letter);
         return Ok(());
     }
-    let refused = run::legal(&journal.state().status, command)
-        .err()
-        .map(str::to_owned);
+    let refused = journal.state().refuses(&command);
     let accepted = refused.is_none();
     journal.append(Event::CommandReceived {
         id,
-        command,
+        command: command.clone(),
         refused,
     })?;
     control.answered(&letter);
     if accepted {
-        control.note(command);
+        control.note(&command);
         if command == Command::Stop {
             return Err(RunError::Stopped);
         }

@@ -210,6 +210,11 @@ impl RunDir {
         durable::make_dir(&open)
     }
 
+    /// Returns where a consultation of the doctor is kept.
+    pub fn doctor(&self, number: u32) -> PathBuf {
+        self.root.join("doctor").join(number.to_string())
+    }
+
     /// Returns the run's own bare repository.
     pub fn repo(&self) -> PathBuf {
         self.root.join("repo.git")

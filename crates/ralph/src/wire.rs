@@ -11,7 +11,7 @@ use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
 use ralph_engine::git::HostGit;
 use ralph_engine::replies;
-use ralph_engine::run::Outside;
+use ralph_engine::run::{Outside, Profiles};
 use ralph_engine::store::StateDir;
 use ralph_providers::docker::images::Images;
 use ralph_providers::docker::{Engine, EngineError};
@@ -169,17 +169,28 @@ impl Wiring {
             )
         })?;
         let used = state.map(|state| state.script.clone()).unwrap_or_default();
+        let (model, price) = (self.model(&plan.model, &used)?, price_of(&plan.model));
         Ok(Outside {
             sandboxes: self.sandboxes(&plan.sandbox, plan.container.as_ref())?,
-            model: self.model(&plan.model, &used)?,
             agent: None,
             gate: None,
-            price: price_of(&plan.model),
+            profiles: same_for_all(&model, &price),
+            model,
+            price,
             scm: Arc::new(scm),
             git: self.git()?,
             clock: self.clock.clone(),
             redactor: self.redactor.clone(),
         })
+    }
+}
+
+/// A script and a recorded run answer whoever is asked: they stand in for every profile.
+fn same_for_all(model: &Arc<dyn Model>, price: &Price) -> Profiles {
+    let (model, price) = (model.clone(), *price);
+    Profiles {
+        doctor: None,
+        choose: Arc::new(move |_| Ok((model.clone(), price))),
     }
 }
 

@@ -27,6 +27,7 @@ pub use contract::SCHEMA_TEXT;
 pub use error::{Problem, Problems, ReplyError};
 pub use kind::{Action, Claims, Response};
 pub use message::clean_message;
+pub(crate) use parse::find_object;
 pub use parse::parse;
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The one door for replies.
 
+use serde_json::{Map, Value};
+
 use super::error::ReplyError;
 use super::kind::Response;
 use super::{repair, schema};
@@ -14,4 +16,9 @@ pub fn parse(reply: &str) -> Result<Response, ReplyError> {
         claims: checked.claims,
         repaired: found.repaired,
     })
+}
+
+/// Finds the object in a reply that is no response of an iteration, with the same repairs.
+pub(crate) fn find_object(reply: &str) -> Result<Map<String, Value>, ReplyError> {
+    repair::find(reply).map(|found| found.object)
 }

@@ -25,7 +25,7 @@ const KIB: usize = 1024;
 
 /// Which end of a text matters more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(crate) enum Keep {
     /// Its first lines.
     Head,
     /// Its last lines.
@@ -36,19 +36,19 @@ pub(super) enum Keep {
 
 /// How much of one text is kept.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cap {
+pub(crate) struct Cap {
     /// From where.
-    pub(super) keep: Keep,
+    pub(crate) keep: Keep,
     /// At most so many lines.
-    pub(super) lines: usize,
+    pub(crate) lines: usize,
     /// At most so many bytes, line ends included.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
     /// A longer line loses its middle.
-    pub(super) line_bytes: usize,
+    pub(crate) line_bytes: usize,
 }
 
 impl Cap {
-    const fn new(keep: Keep, lines: usize, bytes: usize, line_bytes: usize) -> Self {
+    pub(crate) const fn new(keep: Keep, lines: usize, bytes: usize, line_bytes: usize) -> Self {
         Self {
             keep,
             lines,
@@ -73,6 +73,7 @@ pub(super) const COMMITS: Cap = Cap::new(Keep::Head, 10, 3 * KIB, 256);
 pub(super) const TEST_COMMAND: Cap = Cap::new(Keep::Head, 20, KIB, KIB);
 pub(super) const OUTPUT: Cap = Cap::new(Keep::Tail, 800, 32 * KIB, 2 * KIB);
 pub(super) const REFUSALS: Cap = Cap::new(Keep::Head, 60, 4 * KIB, KIB);
+pub(super) const CIRCLING: Cap = Cap::new(Keep::Head, 40, 3 * KIB, KIB);
 /// The schema is the program's own text; it is never that long.
 pub(super) const SCHEMA: Cap = Cap::new(Keep::Head, 1000, 24 * KIB, 4 * KIB);
 
@@ -83,7 +84,7 @@ pub(super) const BAD_REPLY_ERRORS: Cap = Cap::new(Keep::Head, 60, 4 * KIB, KIB);
 /// What one part adds to its text at most: heading, explanation, names, fences, marker.
 const FRAME: usize = KIB + 2 * MAX_BACKTICKS + 3 * MAX_NAME_BYTES;
 
-const PARTS: [Cap; 12] = [
+const PARTS: [Cap; 13] = [
     TASK,
     GUARDRAILS,
     PROGRESS,
@@ -95,6 +96,7 @@ const PARTS: [Cap; 12] = [
     TEST_COMMAND,
     OUTPUT,
     REFUSALS,
+    CIRCLING,
     SCHEMA,
 ];
 

@@ -9,15 +9,15 @@ const GAP: &str = " … ";
 
 /// The part of a text that enters the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Excerpt {
+pub(crate) struct Excerpt {
     /// Whole lines without the last newline; empty if there is nothing to show.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// Whether the marker in it stands for something that is missing.
-    pub(super) is_cut: bool,
+    pub(crate) is_cut: bool,
 }
 
 /// Cleans a text and cuts it. `full` says where the whole text is.
-pub(super) fn excerpt(text: &str, cap: &Cap, full: &str) -> Excerpt {
+pub(crate) fn excerpt(text: &str, cap: &Cap, full: &str) -> Excerpt {
     let clean = plain(text);
     let clean = clean.trim_end();
     let mut lines = narrowed(clean, cap.line_bytes.min(cap.bytes));

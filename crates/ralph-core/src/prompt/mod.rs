@@ -20,6 +20,13 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
+/// What other prompts are made with, too.
+pub(crate) mod parts {
+    pub(crate) use super::cap::{Cap, Keep};
+    pub(crate) use super::excerpt::excerpt;
+    pub(crate) use super::page::Page;
+}
+
 pub use agent::{AgentSnapshot, build_agent};
 pub use build::build;
 pub use cap::{MAX_PROMPT_BYTES, MAX_REPAIR_BYTES};

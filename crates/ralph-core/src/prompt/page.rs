@@ -4,23 +4,23 @@ use super::excerpt::{Excerpt, name};
 
 /// A prompt's user message while it is written.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(crate) struct Page {
     text: String,
 }
 
 impl Page {
     /// Starts a part.
-    pub(super) fn heading(&mut self, heading: &str) {
+    pub(crate) fn heading(&mut self, heading: &str) {
         self.block(&format!("## {heading}"));
     }
 
     /// Adds the program's own words.
-    pub(super) fn say(&mut self, words: &str) {
+    pub(crate) fn say(&mut self, words: &str) {
         self.block(words);
     }
 
     /// Adds a text that comes from outside, fenced under its name.
-    pub(super) fn quote(&mut self, file: &str, excerpt: &Excerpt) {
+    pub(crate) fn quote(&mut self, file: &str, excerpt: &Excerpt) {
         if excerpt.text.is_empty() {
             self.block("(none)");
         } else {
@@ -29,7 +29,7 @@ impl Page {
     }
 
     /// Returns the page.
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.text
     }
 

@@ -30,6 +30,8 @@ pub struct Snapshot {
     pub iteration: u32,
     /// The loop scores of earlier iterations, oldest first.
     pub loop_scores: Vec<f64>,
+    /// Why the last iteration looked like going in circles; empty if it did not.
+    pub circling: Vec<String>,
     /// The schema of the actions with examples and constraints.
     pub schema: String,
 }

@@ -1,6 +1,8 @@
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::budget::Limits;
-use crate::event::{DiffSize, IterationOutcome};
+use crate::event::{ActionResult, DiffSize, IterationOutcome};
 use crate::id::{RunId, TaskId};
 use crate::plan::{Delivery, Engine};
 use crate::ports::{Ended, Isolation};
@@ -31,6 +33,7 @@ fn plan() -> RunPlan {
         limits: Limits::default(),
         test_command: "true".into(),
         checkboxes: 2,
+        mode: Mode::Autonomous,
     }
 }
 
@@ -53,6 +56,7 @@ fn metrics(iteration: u32, loop_score: Option<f64>) -> Metrics {
         boxes_ticked: 0,
         boxes_total: 2,
         loop_score,
+        gutter: None,
         head: commit('a'),
     }
 }
@@ -149,6 +153,7 @@ fn ran() -> ActionResult {
         ended: Ended::Exited(0),
         stdout_bytes: 0,
         stderr_bytes: 0,
+        failure: None,
     }
 }
 
@@ -320,6 +325,7 @@ fn contracts_that_were_in_force_are_remembered() {
             max_iterations: Some(5),
             ..Limits::default()
         },
+        mode: None,
     };
     let state = after([
         changed,

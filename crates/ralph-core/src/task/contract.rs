@@ -1,5 +1,6 @@
 //! The machine part of a task: what the front matter says, checked and typed.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::branch::{self, BranchName};
 use super::repo_url::RepoUrl;
 use crate::budget::Limits;
+use crate::gutter;
 use crate::id::TaskId;
 use crate::money::Usd;
 use crate::plan::Engine;
@@ -46,6 +48,21 @@ pub struct Contract {
     pub max_tokens_total: Option<u64>,
     /// How often a run may be found going in circles in a row; see [`Contract::gutter_limit`].
     pub max_consecutive_gutter: Option<u32>,
+    /// Fewer changed lines than this are hardly a change; see [`Contract::gutter_settings`].
+    #[serde(default)]
+    pub min_net_lines: Option<u32>,
+    /// After so many iterations the doctor looks at the run; 0 is never.
+    #[serde(default)]
+    pub doctor_every: Option<u32>,
+    /// The model profile of the doctor.
+    #[serde(default)]
+    pub doctor_profile: Option<String>,
+    /// Who applies what the doctor proposes.
+    #[serde(default)]
+    pub doctor_apply: DoctorApply,
+    /// Commands that a person may start in the mode `debug`, by id.
+    #[serde(default)]
+    pub debug_commands: BTreeMap<String, String>,
     /// The command that must be green.
     pub test_command: Option<String>,
     /// Commands that must be green besides.
@@ -91,6 +108,14 @@ impl Contract {
     pub fn gutter_limit(&self) -> u32 {
         self.max_consecutive_gutter
             .unwrap_or(Self::DEFAULT_GUTTER_LIMIT)
+    }
+
+    /// Returns how circling is measured.
+    pub fn gutter_settings(&self) -> gutter::Settings {
+        let defaults = gutter::Settings::default();
+        gutter::Settings {
+            min_net_lines: self.min_net_lines.map_or(defaults.min_net_lines, u64::from),
+        }
     }
 
     /// Returns the name of the run's branch, `ralph/<task_id>/<slug>` unless the task says
@@ -185,6 +210,17 @@ pub enum OnActionError {
     Continue,
 }
 
+/// Who applies what the doctor proposes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DoctorApply {
+    /// A person, with one command.
+    #[default]
+    Ask,
+    /// The runner, at once, as far as that cannot weaken the task.
+    Auto,
+}
+
 /// How far people may step in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -196,4 +232,15 @@ pub enum Mode {
     Guided,
     /// They also start commands from a fixed list.
     Debug,
+}
+
+impl Mode {
+    /// Returns the word of the front matter.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Autonomous => "autonomous",
+            Self::Guided => "guided",
+            Self::Debug => "debug",
+        }
+    }
 }

@@ -1,13 +1,18 @@
 //! Makes a contract from the front matter's tree.
 
+use std::collections::BTreeMap;
+
 use super::branch::{self, BranchName, MAX_SLUG_CHARS};
-use super::contract::{Contract, Mode, OnActionError, PullSettings, SandboxKind, SandboxResources};
+use super::contract::{
+    Contract, DoctorApply, Mode, OnActionError, PullSettings, SandboxKind, SandboxResources,
+};
 use super::fields::{Choice, Section, Text};
 use super::keys::{self, Lines};
 use super::repo_url::{RepoUrl, RepoUrlError};
 use super::yaml::{Key, Node};
+use crate::debug;
 use crate::id::TaskId;
-use crate::lint::Finding;
+use crate::lint::{Finding, excerpt};
 use crate::plan::Engine;
 
 /// The highest number of iterations or minutes that can be meant seriously.
@@ -54,6 +59,11 @@ pub(super) fn decode(entries: &[(Key, Node)], findings: &mut Vec<Finding>) -> Op
         max_cost_usd_estimate: root.dollars("max_cost_usd_estimate", MAX_DOLLARS),
         max_tokens_total: root.whole("max_tokens_total", 1..=MAX_TOKENS),
         max_consecutive_gutter: root.small("max_consecutive_gutter", 1..=MAX_GUTTER),
+        min_net_lines: root.small("min_net_lines", 1..=MAX_COUNT),
+        doctor_every: root.small("doctor_every", 0..=MAX_COUNT),
+        doctor_profile: word(&mut root, "doctor_profile"),
+        doctor_apply: root.choice("doctor_apply").unwrap_or_default(),
+        debug_commands: debug_commands(&mut root),
         test_command: test_command(&mut root, &mut remarks),
         verify_commands: verify_commands(&mut root, &mut remarks),
         pr: pull_settings(&mut root),
@@ -207,6 +217,24 @@ fn verify_commands(root: &mut Section<'_, '_>, remarks: &mut Vec<Finding>) -> Ve
     commands
 }
 
+/// Reads the commands of the mode `debug`. An id must not stand for something else already.
+fn debug_commands(root: &mut Section<'_, '_>) -> BTreeMap<String, String> {
+    let mut commands = BTreeMap::new();
+    let Some(mut section) = root.section("debug_commands", "debug_commands.") else {
+        return commands;
+    };
+    for (id, text) in section.lines() {
+        if debug::is_free_id(&id) {
+            commands.insert(id, text.owned());
+            continue;
+        }
+        let message = format!("`debug_commands.{}` is no usable id", excerpt(&id));
+        let fix = "use 1 to 32 of a-z, 0-9 and `-`, and none of the ids that are always there";
+        section.report(Finding::error("invalid-name", message, fix), text.place);
+    }
+    commands
+}
+
 fn warn_of_several_lines(key: &str, text: &Text<'_>, remarks: &mut Vec<Finding>) {
     if text.text.trim().contains('\n') {
         let message = format!("`{key}` holds a command of several lines; its last line decides");
@@ -228,6 +256,10 @@ impl Choice for SandboxKind {
 impl Choice for Engine {
     const WORDS: &'static [(&'static str, Self)] =
         &[("actions", Self::Actions), ("agent", Self::Agent)];
+}
+
+impl Choice for DoctorApply {
+    const WORDS: &'static [(&'static str, Self)] = &[("ask", Self::Ask), ("auto", Self::Auto)];
 }
 
 impl Choice for Mode {

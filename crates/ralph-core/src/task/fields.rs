@@ -168,6 +168,18 @@ impl<'t, 'f> Section<'t, 'f> {
         texts
     }
 
+    /// Returns every key of the map with its text of one line.
+    pub(super) fn lines(&mut self) -> Vec<(String, Text<'t>)> {
+        let keys: Vec<&'t str> = self
+            .entries
+            .iter()
+            .map(|(key, _)| key.name.as_str())
+            .collect();
+        keys.into_iter()
+            .filter_map(|key| Some((key.to_owned(), self.line(key)?)))
+            .collect()
+    }
+
     /// Returns `true` or `false`.
     pub(super) fn flag(&mut self, key: &str) -> Option<bool> {
         let node = self.given(key)?;

@@ -6,7 +6,7 @@ use super::suggest::nearest;
 use super::yaml::{Key, Node};
 use crate::lint::{Finding, excerpt};
 
-const ROOT: [&str; 23] = [
+const ROOT: [&str; 28] = [
     "task_id",
     "repo_url",
     "base_branch",
@@ -22,6 +22,11 @@ const ROOT: [&str; 23] = [
     "max_cost_usd_estimate",
     "max_tokens_total",
     "max_consecutive_gutter",
+    "min_net_lines",
+    "doctor_every",
+    "doctor_profile",
+    "doctor_apply",
+    "debug_commands",
     "test_command",
     "verify_commands",
     "pr",

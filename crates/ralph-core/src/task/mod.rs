@@ -23,7 +23,9 @@ mod tests;
 mod yaml;
 
 pub use branch::{BranchName, MAX_BRANCH_BYTES};
-pub use contract::{Contract, Mode, OnActionError, PullSettings, SandboxKind, SandboxResources};
+pub use contract::{
+    Contract, DoctorApply, Mode, OnActionError, PullSettings, SandboxKind, SandboxResources,
+};
 pub use criteria::{Checkbox, MAX_CHECKBOXES, Milestone};
 pub use file::TaskFile;
 pub use repo_url::{RepoUrl, RepoUrlError};

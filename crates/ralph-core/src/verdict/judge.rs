@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::TestCount;
+use crate::id::Digest;
 use crate::ports::Ended;
 
 /// How one check went.
@@ -18,6 +19,9 @@ pub struct CheckResult {
     pub duration_ms: u64,
     /// The tests it ran, where its output tells.
     pub tests: Option<TestCount>,
+    /// What its failure looks like, see [`signature`](crate::gutter::signature).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Digest>,
 }
 
 impl CheckResult {
@@ -89,6 +93,7 @@ mod tests {
                 failed,
                 skipped,
             }),
+            failure: None,
         }
     }
 

@@ -103,6 +103,7 @@ impl Run {
             ended: outcome.ended,
             duration_ms: millis(outcome.duration),
             tests: verdict::count_tests(&output.both),
+            failure: output.failure(command, outcome.ended),
         };
         self.now.checks.insert(command.to_owned(), check.clone());
         Ok(check)
@@ -126,6 +127,7 @@ impl Run {
                 ended: outcome.ended,
                 duration_ms: millis(outcome.duration),
                 tests: verdict::count_tests(&output.both),
+                failure: output.failure(command, outcome.ended),
             };
             self.now.checks.insert(command.to_owned(), check);
         }

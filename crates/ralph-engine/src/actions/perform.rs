@@ -327,6 +327,7 @@ impl Run {
                 ended: outcome.ended,
                 stdout_bytes: outcome.stdout_bytes,
                 stderr_bytes: outcome.stderr_bytes,
+                failure: output.failure(command, outcome.ended),
             },
             output,
         })

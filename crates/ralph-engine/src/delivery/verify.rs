@@ -161,6 +161,7 @@ impl Run {
             ended: outcome.ended,
             duration_ms: millis(outcome.duration),
             tests: verdict::count_tests(&output.both),
+            failure: output.failure(command, outcome.ended),
         })
     }
 }

@@ -4,6 +4,7 @@
 //! the sandbox and out of it, and the host takes them into a repository whose configuration only
 //! ralph writes.
 
+mod change;
 mod commit;
 mod history;
 mod host;
@@ -14,6 +15,7 @@ mod sandbox;
 mod telling;
 mod work_tree;
 
+pub use change::Change;
 pub use commit::{CommitOutcome, OwnFiles};
 pub use history::{Commit, History};
 pub use host::{HostGit, HostRepo};

@@ -52,6 +52,7 @@ fn plan() -> RunPlan {
         limits: Limits::default(),
         test_command: "true".into(),
         checkboxes: 2,
+        mode: ralph_core::task::Mode::Autonomous,
     }
 }
 

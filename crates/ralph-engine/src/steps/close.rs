@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 
 use ralph_core::event::{DiffSize, Event, Metrics};
+use ralph_core::gutter::Score;
 use ralph_core::id::Digest;
 use ralph_core::ports::{Ended, WriteMode};
 use ralph_core::run::RunStatus;
@@ -15,6 +16,7 @@ use crate::actions::Performed;
 use crate::capture::Captured;
 use crate::durable::{self, StoreError};
 use crate::error::RunError;
+use crate::git::Change;
 use crate::redaction;
 use crate::run::Run;
 use crate::store::RunDir;
@@ -35,6 +37,8 @@ pub(crate) struct Now {
     pub(crate) diff: DiffSize,
     /// Whether a box was ticked.
     pub(crate) ticked: bool,
+    /// What changed since then, file by file, and where the files stand.
+    pub(crate) change: Change,
     /// Whether a milestone became complete.
     pub(crate) milestone_reached: bool,
 }
@@ -105,7 +109,12 @@ impl Run {
         then: Option<RunStatus>,
     ) -> Result<(), RunError> {
         let number = self.state().iteration;
-        let metrics = self.metrics(&performed);
+        let circling = self.look_for_circles(&performed.outcome, then)?;
+        let metrics = Metrics {
+            loop_score: circling.score.map(Score::value),
+            gutter: circling.report.clone().map(Box::new),
+            ..self.metrics(&performed)
+        };
         let open = self.dir.open_iteration(number);
         self.write_json("metrics.json", &metrics)?;
         let none = serde_json::json!({});
@@ -117,16 +126,20 @@ impl Run {
         let files = self.keep_artifacts(number).await?;
         self.workspace.project(&*self.sandbox, &self.files).await?;
         durable::rename(&open, &self.dir.iteration(number))?;
-        self.journal.append(Event::IterationFinished {
+        let finished = Event::IterationFinished {
             iteration: number,
             summary,
             outcome: performed.outcome,
             metrics: Box::new(metrics),
             files,
             logs: self.files.marks()?,
-            then,
-        })?;
+            then: circling.then.clone(),
+        };
+        let told = circling.event(number);
+        self.journal
+            .append_all(std::iter::once(finished).chain(told))?;
         self.now = Now::default();
+        self.use_profile()?;
         Ok(())
     }
 
@@ -202,6 +215,7 @@ impl Run {
                 .count(),
             boxes_total: boxes.len(),
             loop_score: None,
+            gutter: None,
             head: state.head.clone(),
         }
     }

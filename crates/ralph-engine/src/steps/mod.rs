@@ -1,9 +1,11 @@
 //! The steps of an iteration around its actions: `begin` it, `ask` the model by a `call` with a
-//! `snapshot` of the files, `settle` what really happened, `close` with files on disk.
+//! `snapshot` of the files, `settle` what really happened, look for
+//! `circling`, `close` with files on disk.
 
 mod ask;
 mod begin;
 mod call;
+mod circling;
 mod close;
 mod responses;
 mod settle;

@@ -46,6 +46,7 @@ impl Run {
             self.now.resumed || self.state().head != start || uncommitted != self.view.uncommitted;
         self.view.uncommitted = uncommitted;
         self.now.diff = measure(&diff);
+        self.note_change(&start).await?;
         diff.truncate(MAX_DIFF);
         let clean = self.outside.redactor.redact_bytes(&diff);
         durable::write_unsynced(

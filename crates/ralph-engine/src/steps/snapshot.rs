@@ -54,7 +54,18 @@ impl Run {
             spent: self.spent(),
             iteration,
             loop_scores: state.loop_scores.clone(),
+            circling: self.circling(),
             schema: action::SCHEMA_TEXT.to_owned(),
+        })
+    }
+
+    /// Returns why the last iteration was a gutter.
+    fn circling(&self) -> Vec<String> {
+        let metrics = self.state().last_metrics.as_ref();
+        let report = metrics.and_then(|metrics| metrics.gutter.as_ref());
+        let gutter = report.filter(|report| report.step.is_some());
+        gutter.map_or_else(Vec::new, |report| {
+            report.signals.iter().map(ToString::to_string).collect()
         })
     }
 

@@ -92,7 +92,10 @@ fn count_iterations(evidence: &Evidence<'_>, limits: &Limits, findings: &mut Fin
 /// A call may go beyond a limit, the next one must not be made.
 fn count_calls(evidence: &Evidence<'_>, limits: &Limits, findings: &mut Findings) {
     let (mut tokens, mut spent) = (0_u64, 0_u64);
-    for record in evidence.records("model_replied") {
+    let records = evidence.journal.records.iter();
+    let calls =
+        records.filter(|record| matches!(record.kind(), "model_replied" | "doctor_replied"));
+    for record in calls {
         if let Some(limit) = limits.tokens.filter(|limit| tokens >= *limit) {
             findings.fail(format!(
                 "{}: another call after {tokens} tokens, `max_tokens_total` is {limit}",
@@ -137,7 +140,10 @@ fn follow_clock(evidence: &Evidence<'_>, limits: &Limits, findings: &mut Finding
             ));
         }
         before = active;
-        let begins = matches!(record.kind(), "iteration_started" | "model_asked");
+        let begins = matches!(
+            record.kind(),
+            "iteration_started" | "model_asked" | "doctor_asked"
+        );
         let end = limits.active_ms.map(|limit| limit.saturating_add(GRACE_MS));
         if begins && end.is_some_and(|end| active > end) {
             findings.fail(format!(

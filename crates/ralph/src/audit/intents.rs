@@ -28,6 +28,10 @@ struct Walk<'a> {
     reopened: bool,
     /// The outcomes that are there to stay.
     ended: BTreeMap<Place, &'a Record>,
+    /// The question to the doctor that has no outcome.
+    doctor: Option<(Place, &'a Record)>,
+    /// The commands of people that were accepted, and whether they are done.
+    commands: BTreeMap<&'a str, bool>,
 }
 
 impl<'a> Walk<'a> {
@@ -51,7 +55,48 @@ impl<'a> Walk<'a> {
                     self.close_action(record);
                 }
             }
+            "doctor_asked" => self.ask_doctor((number("number"), number("attempt")), record),
+            "doctor_replied" | "doctor_failed" | "doctor_abandoned" => {
+                self.answer_of_doctor((number("number"), number("attempt")), record);
+            }
+            "command_received" if record.event()["refused"].is_null() => {
+                self.commands.insert(record.text("id"), false);
+            }
+            "command_done" => self.finish_command(record),
             _ => {}
+        }
+    }
+
+    fn ask_doctor(&mut self, place: Place, record: &'a Record) {
+        if let Some((_, asked)) = self.doctor.replace((place, record)) {
+            self.findings.fail(format!(
+                "{}: the doctor was asked, and again in {} without an outcome",
+                asked.name(),
+                record.name()
+            ));
+        }
+    }
+
+    fn answer_of_doctor(&mut self, place: Place, record: &Record) {
+        let asked = self.doctor.take_if(|(pending, _)| *pending == place);
+        // A reply that cannot be read is told as a failure after it has arrived.
+        if asked.is_none() && record.kind() != "doctor_failed" {
+            self.findings
+                .fail(format!("{}: the doctor was not asked", record.name()));
+        }
+    }
+
+    fn finish_command(&mut self, record: &'a Record) {
+        let id = record.text("id");
+        match self.commands.insert(id, true) {
+            Some(false) => {}
+            Some(true) => self
+                .findings
+                .fail(format!("{}: command `{id}` was done before", record.name())),
+            None => self.findings.fail(format!(
+                "{}: command `{id}` was not accepted",
+                record.name()
+            )),
         }
     }
 

@@ -26,6 +26,7 @@
 mod append_only;
 mod boxes;
 mod budgets;
+mod circling;
 mod commits;
 mod contract;
 mod digest;

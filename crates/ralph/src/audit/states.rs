@@ -60,7 +60,8 @@ const TABLE: [(&str, &[&str]); 9] = [
 /// The statuses that a process may be working in when it dies.
 const ACTIVE: [&str; 4] = ["created", "preparing", "running", "verifying"];
 
-const OF_ITERATIONS: [&str; 11] = [
+/// What only a run does that has not come to its end.
+const OF_LIFE: [&str; 17] = [
     "iteration_started",
     "model_asked",
     "model_replied",
@@ -72,6 +73,12 @@ const OF_ITERATIONS: [&str; 11] = [
     "claim_checked",
     "tests_run",
     "iteration_finished",
+    "gutter",
+    "doctor_asked",
+    "doctor_replied",
+    "doctor_reported",
+    "diagnosis_applied",
+    "command_done",
 ];
 
 pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
@@ -94,7 +101,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
                 status = next;
                 reopened = false;
             }
-            kind if OF_ITERATIONS.contains(&kind) && is_final(status) => {
+            kind if OF_LIFE.contains(&kind) && is_final(status) => {
                 findings.fail(format!("{name} comes after the run has {status}"));
             }
             _ => {}

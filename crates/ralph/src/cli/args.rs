@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ralph_core::advice::NoteKind;
 use ralph_core::plan::Engine;
 
 use super::duration;
@@ -58,6 +59,23 @@ pub enum Command {
     Rotate(RunArg),
     /// End a run and keep its sandbox for a look
     Stop(RunArg),
+    /// Add a sign to a run's guardrails
+    #[command(
+        after_help = "Example:\n  ralph guardrail last --name 'no mocks' --trigger 'when a test is slow' \\\n    --instruction 'make the code faster, do not mock it'"
+    )]
+    Guardrail(GuardrailArgs),
+    /// Give a run a hint (modes guided and debug)
+    #[command(
+        after_help = "Example:\n  ralph note last 'the parser lives in src/parse.rs' --kind file"
+    )]
+    Note(NoteArgs),
+    /// Ask the doctor why a run is stuck, or apply its report
+    #[command(
+        after_help = "Examples:\n  ralph diagnose last            ask, and show the report\n  ralph diagnose last --apply    apply the last report; ask first if there is none"
+    )]
+    Diagnose(DiagnoseArgs),
+    /// Start a command of the task by its id (mode debug)
+    Debug(DebugArgs),
     /// Check a run's records from files and git alone
     Audit(AuditArgs),
     /// Show again what a run showed, from its journal
@@ -94,6 +112,7 @@ impl Command {
             | Self::Runs(RunsArgs { json })
             | Self::Show(ShowArgs { json, .. })
             | Self::Resume(ResumeArgs { json, .. })
+            | Self::Diagnose(DiagnoseArgs { json, .. })
             | Self::Audit(AuditArgs { json, .. })
             | Self::Preflight(PreflightArgs { json, .. })
             | Self::Selftest(SelftestArgs { json, .. })
@@ -104,6 +123,9 @@ impl Command {
             | Self::Pause(_)
             | Self::Rotate(_)
             | Self::Stop(_)
+            | Self::Guardrail(_)
+            | Self::Note(_)
+            | Self::Debug(_)
             | Self::Replay(_)
             | Self::Demo(_)
             | Self::Completions(_) => false,
@@ -248,6 +270,88 @@ pub struct ResumeArgs {
     /// Print JSON, one record per line
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `guardrail`.
+#[derive(Debug, Args)]
+pub struct GuardrailArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// Name the sign in a few words
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub name: String,
+    /// Say when the mistake tends to happen
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub trigger: String,
+    /// Say what to do instead
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub instruction: String,
+    /// Say what showed it
+    #[arg(long, default_value = "")]
+    pub evidence: String,
+}
+
+/// Arguments of `note`.
+#[derive(Debug, Args)]
+pub struct NoteArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// The hint, in one line
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub text: String,
+    /// Say what it is about
+    #[arg(long, value_enum, default_value = "clarify")]
+    pub kind: NoteKindName,
+    /// Say who gives it
+    #[arg(long, default_value = "")]
+    pub author: String,
+}
+
+/// What a note is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NoteKindName {
+    /// It makes a requirement clear
+    Clarify,
+    /// It points to a file
+    File,
+    /// It tells a decision
+    Decision,
+}
+
+impl From<NoteKindName> for NoteKind {
+    fn from(name: NoteKindName) -> Self {
+        match name {
+            NoteKindName::Clarify => Self::Clarify,
+            NoteKindName::File => Self::File,
+            NoteKindName::Decision => Self::Decision,
+        }
+    }
+}
+
+/// Arguments of `diagnose`.
+#[derive(Debug, Args)]
+pub struct DiagnoseArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// Apply the last report; ask first if there is none
+    #[arg(long)]
+    pub apply: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `debug`.
+#[derive(Debug, Args)]
+pub struct DebugArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// The id; without it the ids are listed
+    pub id: Option<String>,
 }
 
 /// Arguments of `audit`.

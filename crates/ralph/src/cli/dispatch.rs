@@ -10,8 +10,8 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::{
-    audit, completions, demo, image, init, lint, logs, preflight, prune, replay, resume, run, runs,
-    selftest, show, steer, usage,
+    audit, completions, debug, demo, diagnose, errand, image, init, lint, logs, preflight, prune,
+    replay, resume, run, runs, selftest, show, steer, usage,
 };
 use crate::config::Environment;
 
@@ -54,10 +54,14 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
         Command::Runs(args) => runs::run(&args, context),
         Command::Show(args) => show::run(&args, context),
         Command::Logs(args) => logs::run(&args, context),
-        Command::Pause(args) => steer::run(&args, Steer::Pause, context),
+        Command::Pause(args) => steer::run(&args, &Steer::Pause, context),
         Command::Resume(args) => wait_for(resume::run(args, context)),
-        Command::Rotate(args) => steer::run(&args, Steer::Rotate, context),
-        Command::Stop(args) => steer::run(&args, Steer::Stop, context),
+        Command::Rotate(args) => steer::run(&args, &Steer::Rotate, context),
+        Command::Stop(args) => steer::run(&args, &Steer::Stop, context),
+        Command::Guardrail(args) => wait_for(errand::guardrail(args, context)),
+        Command::Note(args) => wait_for(errand::note(args, context)),
+        Command::Diagnose(args) => wait_for(diagnose::run(args, context)),
+        Command::Debug(args) => wait_for(debug::run(args, context)),
         Command::Audit(args) => audit::run(&args, context),
         Command::Replay(args) => replay::run(&args, context),
         Command::Image(args) => wait_for(image::run(args, context)),

@@ -30,7 +30,10 @@ impl ExitCode {
             RunStatus::Failed(_) | RunStatus::Stopped => Self::Failed,
             RunStatus::Paused(PauseReason::Interrupted) => Self::Interrupted,
             RunStatus::Paused(
-                PauseReason::Person | PauseReason::Model { .. } | PauseReason::Broken { .. },
+                PauseReason::Person
+                | PauseReason::Model { .. }
+                | PauseReason::Gutter { .. }
+                | PauseReason::Broken { .. },
             )
             | RunStatus::SandboxLost => Self::Paused,
             RunStatus::Created

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ralph_core::id::{CommitId, RunId};
 use ralph_core::lint::{self, Finding, Severity};
 use ralph_core::plan::{Delivery, Engine, RunPlan};
-use ralph_core::task::TaskFile;
+use ralph_core::task::{Contract, TaskFile};
 use ralph_engine::contract;
 use ralph_engine::git::HostGit;
 use ralph_engine::journal;
@@ -125,20 +125,25 @@ pub(super) async fn plan(
         container,
         model,
         scm: "local".into(),
-        delivery: if contract.pr.enabled {
-            Delivery::PullRequest
-        } else {
-            Delivery::Branch
-        },
+        delivery: delivery(contract),
         limits: contract.limits(),
         test_command: contract.test_command.clone().unwrap_or_default(),
         checkboxes: task.checkboxes.len(),
+        mode: contract.mode,
     };
     Ok(Planned {
         plan,
         task,
         notices,
     })
+}
+
+fn delivery(contract: &Contract) -> Delivery {
+    if contract.pr.enabled {
+        Delivery::PullRequest
+    } else {
+        Delivery::Branch
+    }
 }
 
 /// Makes the id of a run. Ids sort by the millisecond in which they were made; what is left of the

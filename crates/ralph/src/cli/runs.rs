@@ -10,7 +10,9 @@ use super::summary::{DAMAGED, INTERRUPTED, Summary};
 use crate::terminal::line::{Line, Tone};
 use crate::terminal::{format, sanitize, width};
 
-const HEADER: [&str; 7] = ["RUN", "TASK", "STATUS", "ITER", "COST", "ACTIVE", "PR"];
+const HEADER: [&str; 8] = [
+    "RUN", "TASK", "STATUS", "ITER", "LOOP", "COST", "ACTIVE", "PR",
+];
 const STATUS: usize = 2;
 /// The widest a column gets, but for the last.
 const MAX_COLUMNS: usize = 40;
@@ -36,7 +38,7 @@ pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, CliErr
 }
 
 fn table(summaries: &[Summary], now: jiff::Timestamp) -> Vec<Line> {
-    let rows: Vec<[String; 7]> = summaries.iter().map(|summary| row(summary, now)).collect();
+    let rows: Vec<[String; 8]> = summaries.iter().map(|summary| row(summary, now)).collect();
     let mut widths = HEADER.map(str::len);
     for row in &rows {
         for (column, cell) in widths.iter_mut().zip(row) {
@@ -71,13 +73,16 @@ fn table(summaries: &[Summary], now: jiff::Timestamp) -> Vec<Line> {
     std::iter::once(header).chain(body).collect()
 }
 
-fn row(summary: &Summary, now: jiff::Timestamp) -> [String; 7] {
+fn row(summary: &Summary, now: jiff::Timestamp) -> [String; 8] {
     let dash = || "-".to_owned();
     [
         summary.id.to_string(),
         summary.task_id.clone().unwrap_or_else(dash),
         summary.status.to_owned(),
         summary.iteration.to_string(),
+        summary
+            .loop_score
+            .map_or_else(dash, |score| format!("{score:.1}")),
         Usd::from_dollars(summary.cost_usd)
             .unwrap_or_default()
             .to_string(),

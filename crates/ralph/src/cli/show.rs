@@ -48,6 +48,8 @@ fn block(
     lines.push(field("active", &format::age(now, state.updated_at)));
     lines.push(field("boxes", &boxes(state)));
     lines.push(field("head", state.head.as_str()));
+    lines.push(field("mode", state.mode.word()));
+    lines.extend(circling(state));
     if let Some((commit, green)) = &state.verified {
         let green = if *green { "green" } else { "not green" };
         let verdict = format!("{} is {green} in a clean room", commit.short());
@@ -61,6 +63,32 @@ fn block(
     if !bars.is_empty() {
         lines.push(Line::new());
         lines.extend(bars);
+    }
+    lines
+}
+
+/// Tells whether the run goes in circles, why that looks so, and what was done about it.
+fn circling(state: &RunState) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let report = state.last_metrics.as_ref();
+    let report = report.and_then(|metrics| metrics.gutter.as_ref());
+    if let (Some(score), Some(report)) = (state.loop_scores.last(), report) {
+        let times = match state.ladder.consecutive {
+            0 => String::new(),
+            times => format!(" · {times} in a row"),
+        };
+        let step = report.step.as_ref();
+        let step = step.map_or_else(String::new, |step| format!(" · {step}"));
+        lines.push(field("loop", &format!("score {score:.1}{times}{step}")));
+        let signals = report.signals.iter();
+        lines.extend(signals.map(|signal| field("", &signal.to_string())));
+    }
+    if let Some(profile) = &state.profile {
+        lines.push(field("profile", profile));
+    }
+    if let Some((number, report)) = &state.doctor.report {
+        let told = format!("report {number}, not applied: {}", report.summary);
+        lines.push(field("doctor", &told));
     }
     lines
 }

@@ -21,17 +21,17 @@ use crate::terminal::follow::{POLL, Reader};
 use crate::terminal::line::Line;
 
 /// How long an answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Sends the command and tells the answer.
 pub(super) fn run(
     args: &RunArg,
-    command: Command,
+    command: &Command,
     context: &Context,
 ) -> Result<ExitCode, CliError> {
     let dir = context.find(args)?;
     let state = dir.state()?;
-    run::legal(&state.status, command).map_err(|why| refused(&state, command, why))?;
+    run::legal(&state.status, state.mode, command).map_err(|why| refused(&state, command, why))?;
     let answered = if dir.is_held() {
         ask(&dir, &state, command, context)?
     } else {
@@ -60,16 +60,14 @@ enum Answer {
 fn ask(
     dir: &RunDir,
     state: &RunState,
-    command: Command,
+    command: &Command,
     context: &Context,
 ) -> Result<Answer, CliError> {
     let mut reader = Reader::new(dir);
     reader.catch_up(&mut |_, _| {})?;
     let mailbox = Mailbox::new(dir.commands());
-    // Sorts by time, so commands are taken in the order they were given.
-    let nanoseconds = context.clock().now().as_nanosecond();
-    let id = format!("{nanoseconds:020}-{}", std::process::id());
-    mailbox.send(&id, command)?;
+    let id = new_id(context);
+    mailbox.send(&id, command.clone())?;
     let start = Instant::now();
     loop {
         let held = dir.is_held();
@@ -96,17 +94,30 @@ fn ask(
     }
 }
 
+/// Makes the name of a command. Names sort by time, so commands are taken in the order they were given.
+pub(super) fn new_id(context: &Context) -> String {
+    let nanoseconds = context.clock().now().as_nanosecond();
+    format!("{nanoseconds:020}-{}", std::process::id())
+}
+
 /// Ends a run that nobody works on; nothing else can be done to it.
 fn act_alone(
     dir: &RunDir,
     state: &RunState,
-    command: Command,
+    command: &Command,
     context: &Context,
 ) -> Result<(), CliError> {
     let id = &state.plan.run;
     match command {
         Command::Stop => {}
-        Command::Pause | Command::Resume | Command::Rotate => {
+        Command::Pause
+        | Command::Resume
+        | Command::Rotate
+        | Command::Note(_)
+        | Command::Guardrail(_)
+        | Command::Diagnose
+        | Command::Apply
+        | Command::Debug { .. } => {
             return Err(CliError::runtime(
                 format!("cannot {} run `{id}`", command.verb()),
                 "no process works on it",
@@ -117,11 +128,12 @@ fn act_alone(
     let mut journal = Journal::open(dir, context.clock(), context.redactor())?;
     end_leftovers(journal.state(), context)?;
     // It may have ended while we were looking.
-    run::legal(&journal.state().status, command).map_err(|why| refused(state, command, why))?;
+    let (status, mode) = (&journal.state().status, journal.state().mode);
+    run::legal(status, mode, command).map_err(|why| refused(state, command, why))?;
     journal.append_all([
         Event::CommandReceived {
             id: format!("alone-{}", std::process::id()),
-            command,
+            command: command.clone(),
             refused: None,
         },
         Event::StatusChanged {
@@ -152,16 +164,21 @@ fn end_leftovers(state: &RunState, context: &Context) -> Result<(), CliError> {
     Ok(())
 }
 
-fn effect(command: Command) -> &'static str {
+fn effect(command: &Command) -> &'static str {
     match command {
         Command::Pause => "pause accepted; it waits at its next action",
         Command::Resume => "resume accepted",
         Command::Rotate => "rotate accepted; a fresh iteration starts at its next action",
         Command::Stop => "stop accepted; its sandbox is kept for a look",
+        Command::Note(_)
+        | Command::Guardrail(_)
+        | Command::Diagnose
+        | Command::Apply
+        | Command::Debug { .. } => "accepted",
     }
 }
 
-fn refused(state: &RunState, command: Command, why: &str) -> CliError {
+pub(super) fn refused(state: &RunState, command: &Command, why: &str) -> CliError {
     let id = &state.plan.run;
     CliError::runtime(
         format!("cannot {} run `{id}`", command.verb()),
@@ -170,7 +187,7 @@ fn refused(state: &RunState, command: Command, why: &str) -> CliError {
     )
 }
 
-fn silent(state: &RunState, command: Command) -> CliError {
+pub(super) fn silent(state: &RunState, command: &Command) -> CliError {
     let id = &state.plan.run;
     CliError::runtime(
         format!("no answer from run `{id}` to {}", command.verb()),

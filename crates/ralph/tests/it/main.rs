@@ -5,9 +5,11 @@
     reason = "a test whose preparations fail should fail there"
 )]
 
+mod advice;
 mod bad_input;
 #[cfg(target_os = "linux")]
 mod care;
+mod circling;
 mod contract;
 #[cfg(target_os = "linux")]
 mod crash;

@@ -208,5 +208,6 @@ fn plan(id: &str, task: &str) -> RunPlan {
         },
         test_command: "make test".into(),
         checkboxes: 2,
+        mode: ralph_core::task::Mode::Autonomous,
     }
 }

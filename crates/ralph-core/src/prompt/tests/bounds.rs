@@ -59,6 +59,7 @@ fn every_cut_names_its_file() {
             "ralph_task.md",
             "TESTS",
             ".ralph/errors.log",
+            ".ralph/activity.log",
             "the schema",
         ]
     );

@@ -39,6 +39,7 @@ pub(super) fn seventh() -> Snapshot {
         },
         iteration: 7,
         loop_scores: vec![1.0, 0.0, 0.3, 0.5, 0.0, 0.3],
+        circling: vec!["`npm test` failed 3 times in the same way (exit 1)".into()],
         schema: "One JSON object: `summary`, `actions`, `claims`.\n\n```json\n{\"summary\": \"\", \"actions\": []}\n```\n".into(),
     }
 }
@@ -83,7 +84,7 @@ pub(super) fn giant(piece: &str) -> Snapshot {
             output_tail: text.clone(),
             file: text.clone(),
         }),
-        refusals: list,
+        refusals: list.clone(),
         limits: Limits {
             max_iterations: Some(u32::MAX),
             max_wall_time: Some(Duration::MAX),
@@ -93,6 +94,7 @@ pub(super) fn giant(piece: &str) -> Snapshot {
         spent: Spent::default(),
         iteration: u32::MAX,
         loop_scores: vec![f64::MAX; 100_000],
+        circling: list,
         schema: text,
     }
 }

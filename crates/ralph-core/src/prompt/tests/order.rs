@@ -50,7 +50,13 @@ fn headings(text: &str) -> Vec<String> {
 
 fn with_feedback() -> Vec<&'static str> {
     let mut all = TEN.to_vec();
-    all.splice(8..8, ["The last stop_success was refused"]);
+    all.splice(
+        8..8,
+        [
+            "The last stop_success was refused",
+            "The run goes in circles",
+        ],
+    );
     all
 }
 

@@ -22,15 +22,17 @@ use super::owner::Owner;
 use super::program;
 use super::sandbox::DockerSandbox;
 use super::settings::{DockerSettings, Reach};
-use crate::docker::{Engine, EngineError, Facts};
+use crate::docker::{Engine, EngineError, Facts, go_architecture};
 use crate::sandbox::way_out::WayOut;
 
 /// Sandboxes that are containers of a Docker Engine.
 pub struct DockerProvider {
     pub(super) settings: DockerSettings,
     way_out: Option<Arc<dyn WayOut>>,
-    /// The engine, once it has answered and has the guest's program.
-    ready: OnceCell<(Engine, Facts)>,
+    /// The engine, once it has answered.
+    engine: OnceCell<(Engine, Facts)>,
+    /// Set once the engine has the image and the guest's program.
+    equipped: OnceCell<()>,
 }
 
 /// A sandbox of any ralph on the engine.
@@ -54,7 +56,8 @@ impl DockerProvider {
         Self {
             settings,
             way_out: None,
-            ready: OnceCell::new(),
+            engine: OnceCell::new(),
+            equipped: OnceCell::new(),
         }
     }
 
@@ -67,9 +70,9 @@ impl DockerProvider {
 
     /// Returns the sandboxes of every ralph that uses this engine.
     pub async fn survey(&self) -> Result<Vec<Found>, EngineError> {
-        let engine = Engine::connect(self.settings.host.as_deref()).await?;
-        let mut users = users(&engine).await?;
-        let mut found: Vec<Found> = volumes(&engine, &[SANDBOX.to_owned()])
+        let (engine, _) = self.engine().await?;
+        let mut users = users(engine).await?;
+        let mut found: Vec<Found> = volumes(engine, &[SANDBOX.to_owned()])
             .await?
             .into_iter()
             .map(|(name, marks, created)| Found {
@@ -92,29 +95,39 @@ impl DockerProvider {
         let Some(name) = marks::parse(&id.0) else {
             return Ok(());
         };
-        let engine = Engine::connect(self.settings.host.as_deref()).await;
-        let engine = engine.map_err(|error| refused(&error))?;
-        let facts = engine.facts().await.map_err(|error| refused(&error))?;
+        let (engine, facts) = self.engine().await.map_err(|error| refused(&error))?;
         let spec = SandboxSpec::default();
         let marks = Marks::of(&spec, &self.settings.state);
-        let container = self.container((&engine, &facts), name, marks);
+        let container = self.container((engine, facts), name, marks);
         let removed = container.remove().await;
         removed.map_err(|error| error.into_sandbox_error(&container))?;
-        remove_volume(&engine, name)
+        remove_volume(engine, name)
             .await
             .map_err(|error| refused(&error))
     }
 
-    /// Returns the engine, with the guest's program in it.
-    async fn ready(&self) -> Result<&(Engine, Facts), EngineError> {
-        self.ready
+    /// Returns the engine, whatever it has.
+    async fn engine(&self) -> Result<&(Engine, Facts), EngineError> {
+        self.engine
             .get_or_try_init(|| async {
                 let engine = Engine::connect(self.settings.host.as_deref()).await?;
                 let facts = engine.facts().await?;
-                program::install(&engine, &self.settings.image).await?;
                 Ok((engine, facts))
             })
             .await
+    }
+
+    /// Returns the engine, with the image and the guest's program in it.
+    async fn ready(&self) -> Result<&(Engine, Facts), EngineError> {
+        let (engine, facts) = self.engine().await?;
+        self.equipped
+            .get_or_try_init(|| async {
+                // Before anything is made that an image is needed for.
+                check_image(engine, facts, &self.settings.image).await?;
+                program::install(engine, &self.settings.image).await
+            })
+            .await?;
+        self.engine().await
     }
 
     fn container(&self, (engine, facts): (&Engine, &Facts), name: Name, marks: Marks) -> Container {
@@ -222,7 +235,7 @@ impl SandboxProvider for DockerProvider {
     }
 
     async fn list(&self) -> Result<Vec<SandboxInfo>, SandboxError> {
-        let (engine, _) = self.ready().await.map_err(|error| refused(&error))?;
+        let (engine, _) = self.engine().await.map_err(|error| refused(&error))?;
         let state = format!("{STATE}={}", self.settings.state.display());
         let found = volumes(engine, &[SANDBOX.to_owned(), state]).await;
         let mut infos: Vec<SandboxInfo> = found
@@ -236,6 +249,22 @@ impl SandboxProvider for DockerProvider {
         infos.sort_by(|a, b| a.id.0.cmp(&b.id.0));
         Ok(infos)
     }
+}
+
+/// Makes sure that the engine has an image for its machine.
+async fn check_image(engine: &Engine, facts: &Facts, image: &str) -> Result<(), EngineError> {
+    let inspected = engine.api().inspect_image(image);
+    let inspected = engine.call("look at an image", inspected).await?;
+    let has = inspected.architecture.unwrap_or_default();
+    let has = go_architecture(&has);
+    if has.is_empty() || has == facts.architecture {
+        return Ok(());
+    }
+    Err(EngineError::Architecture {
+        image: image.to_owned(),
+        has: has.to_owned(),
+        needs: facts.architecture.clone(),
+    })
 }
 
 /// Returns the sandboxes whose volumes have all of these labels.

@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ralph_test::BASE_IMAGE;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
 
 /// An image that is removed with this value.
 pub(super) struct Image {
@@ -23,19 +25,44 @@ impl Image {
         image
     }
 
-    /// Makes an image of this architecture with a single file in it, which is no program.
+    /// Makes an image for machines of this kind, with a single file in it, which is no program.
     pub(super) fn bare(architecture: &str) -> Self {
         let image = Self { tag: unique_tag() };
-        let mut archive = tar::Builder::new(Vec::new());
-        let mut header = tar::Header::new_ustar();
-        header.set_size(0);
-        header.set_mode(0o644);
-        archive.append_data(&mut header, "file", &b""[..]).unwrap();
-        let platform = format!("--platform=linux/{architecture}");
-        let archive = archive.into_inner().unwrap();
-        feed(&["import", &platform, "-", &image.tag], &archive);
+        let layer = archive(&[("file", b"")]);
+        let digest: String = Sha256::digest(&layer)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let config = json!({
+            "architecture": architecture,
+            "os": "linux",
+            "config": {},
+            "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{digest}")]},
+        });
+        let manifest = json!([{
+            "Config": "config.json",
+            "RepoTags": [image.tag],
+            "Layers": ["layer.tar"],
+        }]);
+        let all = archive(&[
+            ("layer.tar", &layer),
+            ("config.json", config.to_string().as_bytes()),
+            ("manifest.json", manifest.to_string().as_bytes()),
+        ]);
+        feed(&["load"], &all);
         image
     }
+}
+
+fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, bytes) in files {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, name, *bytes).unwrap();
+    }
+    builder.into_inner().unwrap()
 }
 
 impl Drop for Image {

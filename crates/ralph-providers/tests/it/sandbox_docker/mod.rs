@@ -9,6 +9,8 @@ mod habits;
 mod image;
 mod limits;
 mod memory;
+mod missing;
+mod owner;
 mod place;
 mod restart;
 mod takeover;

@@ -27,7 +27,9 @@ PASS I13 single writer
 PASS I14 legal states
 PASS CON the contract is the pinned one
 PASS INT every intent has an outcome
-run 260301-080000-00af: 12 passed, 0 failed, 0 not applicable
+N/A  GUT circling is measured and answered
+         no iteration was measured
+run 260301-080000-00af: 12 passed, 0 failed, 1 not applicable
 
 "]]
     );

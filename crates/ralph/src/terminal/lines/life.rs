@@ -29,6 +29,13 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
             None => vec![Line::of("  » ").strong(command.verb()).plain(" accepted")],
             Some(why) => vec![warning(&format!("{} refused: {why}", command.verb()))],
         },
+        Event::CommandDone { done, detail, .. } => {
+            if *done {
+                vec![Line::of("  » ").folded(Tone::Plain, detail)]
+            } else {
+                vec![warning(detail)]
+            }
+        }
         Event::ContractChanged { changes, .. } => vec![
             Line::of("  » the task file has changed: ").folded(Tone::Plain, &changes.join(", ")),
         ],

@@ -6,6 +6,7 @@
 
 mod agent;
 pub mod budgets;
+mod circling;
 mod delivery;
 mod iteration;
 pub mod life;

@@ -5,7 +5,7 @@ use ralph_core::ports::AgentEvent;
 use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
 
-use super::{agent, delivery, iteration, life, pieces};
+use super::{agent, circling, delivery, iteration, life, pieces};
 use crate::terminal::line::Line;
 
 /// How much the lines may rely on a terminal.
@@ -27,6 +27,7 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::RunOpened { .. }
         | Event::StatusChanged { .. }
         | Event::CommandReceived { .. }
+        | Event::CommandDone { .. }
         | Event::ContractChanged { .. }
         | Event::ContractRejected { .. }
         | Event::SandboxCreated { .. }
@@ -64,6 +65,13 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::VerifyStarted { .. }
         | Event::VerifyFinished { .. }
         | Event::SuccessRefused { .. } => delivery::lines(&record.event, style),
+        Event::Gutter { .. }
+        | Event::DoctorAsked { .. }
+        | Event::DoctorReplied { .. }
+        | Event::DoctorAbandoned { .. }
+        | Event::DoctorFailed { .. }
+        | Event::DoctorReported { .. }
+        | Event::DiagnosisApplied { .. } => circling::lines(&record.event, style),
         // Nothing has changed; whoever shows it goes on waiting for the same.
         Event::StillActive {} => Vec::new(),
     }
@@ -84,6 +92,7 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
             ..
         } => "bringing the repository into the sandbox".to_owned(),
         Event::ModelAsked { attempt, .. } => pieces::asking(*attempt),
+        Event::DoctorAsked { .. } => "asking the doctor".to_owned(),
         Event::ModelFailed { .. } => "waiting to ask the model again".to_owned(),
         Event::ActionStarted { action, label, .. } => pieces::action(action, label),
         Event::PushStarted { branch, .. } => format!("pushing `{branch}`"),
@@ -128,6 +137,13 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
         | Event::VerifyFinished { .. }
         | Event::SuccessRefused { .. }
         | Event::IterationFinished { .. }
+        | Event::Gutter { .. }
+        | Event::CommandDone { .. }
+        | Event::DoctorReplied { .. }
+        | Event::DoctorAbandoned { .. }
+        | Event::DoctorFailed { .. }
+        | Event::DoctorReported { .. }
+        | Event::DiagnosisApplied { .. }
         | Event::StillActive {}
         | Event::Notice { .. } => "working".to_owned(),
     })

@@ -47,6 +47,7 @@ pub(super) fn created() -> Event {
         },
         test_command: "make test".into(),
         checkboxes: 2,
+        mode: ralph_core::task::Mode::Autonomous,
     };
     Event::RunCreated {
         plan: Box::new(plan),
@@ -64,6 +65,7 @@ fn check(name: &str, code: i32, tests: Option<TestCount>) -> CheckResult {
         ended: Ended::Exited(code),
         duration_ms: 1_500,
         tests,
+        failure: None,
     }
 }
 
@@ -108,6 +110,7 @@ pub(super) fn ran(code: i32) -> ActionResult {
         ended: Ended::Exited(code),
         stdout_bytes: 10,
         stderr_bytes: 0,
+        failure: None,
     }
 }
 
@@ -159,6 +162,7 @@ fn iteration_finished(outcome: IterationOutcome, diff: DiffSize) -> Event {
             boxes_ticked: 0,
             boxes_total: 2,
             loop_score: Some(0.3),
+            gutter: None,
             head: commit("b"),
         }),
         files: BTreeMap::new(),
@@ -335,6 +339,7 @@ pub(super) fn steering() -> Vec<Event> {
             contract: Digest::of(b"new"),
             changes: vec!["max_iterations: 10 → 20".into(), "a box was added".into()],
             limits: Limits::default(),
+            mode: None,
         },
         Event::ContractRejected {
             why: "`max_iterations` is missing".into(),

@@ -1,0 +1,182 @@
+//! What people and the doctor write down for later iterations: signs in the guardrails, and notes.
+//! Each is a form with a few fields of one line, so that it is short and says what it is for.
+
+use serde::{Deserialize, Serialize};
+
+/// The longest name of a sign, in characters.
+const MAX_NAME: usize = 80;
+/// The longest text of a field, in characters.
+const MAX_TEXT: usize = 1000;
+
+/// A lesson for every later iteration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sign {
+    /// A short name.
+    pub name: String,
+    /// When the mistake tends to happen.
+    pub trigger: String,
+    /// What to do instead.
+    pub instruction: String,
+    /// What showed it.
+    #[serde(default)]
+    pub evidence: String,
+}
+
+impl Sign {
+    /// Returns what is missing, if anything is.
+    pub fn lacks(&self) -> Option<&'static str> {
+        let fields = [
+            ("a name", &self.name),
+            ("a trigger", &self.trigger),
+            ("an instruction", &self.instruction),
+        ];
+        let empty = fields
+            .into_iter()
+            .find(|(_, text)| line(text, 1).is_empty());
+        empty.map(|(what, _)| what)
+    }
+
+    /// Returns it as it stands in `guardrails.md`, after an empty line.
+    pub fn render(&self, iteration: u32) -> String {
+        let evidence = if self.evidence.trim().is_empty() {
+            "none given"
+        } else {
+            &self.evidence
+        };
+        format!(
+            "\n### sign: {}\n- trigger: {}\n- instruction: {}\n- added_after: iteration {iteration}\n- evidence: {}\n",
+            line(&self.name, MAX_NAME),
+            line(&self.trigger, MAX_TEXT),
+            line(&self.instruction, MAX_TEXT),
+            line(evidence, MAX_TEXT),
+        )
+    }
+}
+
+/// What a note is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteKind {
+    /// It makes a requirement clear.
+    Clarify,
+    /// It points to a file.
+    File,
+    /// It tells a decision.
+    Decision,
+}
+
+impl NoteKind {
+    /// Returns the word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Clarify => "clarify",
+            Self::File => "file",
+            Self::Decision => "decision",
+        }
+    }
+}
+
+/// A hint from a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// What it is about.
+    pub kind: NoteKind,
+    /// The hint.
+    pub text: String,
+    /// Who gives it.
+    #[serde(default)]
+    pub author: String,
+}
+
+impl Note {
+    /// Returns what is missing, if anything is.
+    pub fn lacks(&self) -> Option<&'static str> {
+        line(&self.text, 1).is_empty().then_some("a text")
+    }
+
+    fn render(&self, iteration: u32) -> String {
+        let author = if self.author.trim().is_empty() {
+            "a person"
+        } else {
+            &self.author
+        };
+        format!(
+            "\n### note: {}\n- text: {}\n- author: {}\n- iteration: {iteration}\n",
+            self.kind.word(),
+            line(&self.text, MAX_TEXT),
+            line(author, MAX_NAME),
+        )
+    }
+
+    /// Returns the notes with this one at their end, where the newest belongs. One that is there
+    /// already is not added a second time.
+    pub fn add_to(&self, notes: &str, iteration: u32) -> String {
+        let note = self.render(iteration);
+        if notes.ends_with(&note) {
+            return notes.to_owned();
+        }
+        let notes = notes.trim_end();
+        let notes = notes.strip_suffix("(none)").unwrap_or(notes).trim_end();
+        format!("{notes}\n{note}")
+    }
+}
+
+/// Makes one harmless line of a text.
+fn line(text: &str, max_chars: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let clean: String = words
+        .join(" ")
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(max_chars)
+        .collect();
+    clean.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::templates;
+
+    #[test]
+    fn a_sign_looks_like_those_of_the_template() {
+        let sign = Sign {
+            name: "keep\nnames".into(),
+            trigger: "when  renaming".into(),
+            instruction: "do not\n### sign: forged".into(),
+            evidence: String::new(),
+        };
+        assert_eq!(sign.lacks(), None);
+        assert_eq!(
+            sign.render(7),
+            "\n### sign: keep names\n- trigger: when renaming\n- instruction: do not ### sign: forged\n\
+             - added_after: iteration 7\n- evidence: none given\n"
+        );
+        assert_eq!(Sign::default().lacks(), Some("a name"));
+    }
+
+    #[test]
+    fn notes_grow_at_their_end_and_not_twice() {
+        let note = |text: &str| Note {
+            kind: NoteKind::Decision,
+            text: text.into(),
+            author: String::new(),
+        };
+        let first = note("use B").add_to(templates::NOTES, 3);
+        assert!(first.starts_with("# Notes (optional)\n"));
+        assert!(
+            first.ends_with(
+                "## Latest note\n\n### note: decision\n- text: use B\n- author: a person\n- iteration: 3\n"
+            ),
+            "{first}"
+        );
+        assert_eq!(note("use B").add_to(&first, 3), first);
+        let second = note("no, A").add_to(&first, 4);
+        assert!(second.starts_with(&first), "{second}");
+    }
+
+    #[test]
+    fn a_field_has_a_bound() {
+        assert_eq!(line(&"é ".repeat(5000), 9), "é é é é é");
+    }
+}

@@ -1,0 +1,105 @@
+//! `diagnostics.md`: the newest report on top, earlier ones below it.
+
+use std::fmt::Write as _;
+
+use super::Trigger;
+use super::report::Report;
+
+const LATEST: &str = "## Latest report";
+const EARLIER: &str = "## Earlier reports";
+/// How many reports are kept; the older ones are in the journal.
+const KEPT: usize = 10;
+
+/// What a report is about.
+#[derive(Debug, Clone, Copy)]
+pub struct About<'a> {
+    /// Its number.
+    pub number: u32,
+    /// After which iteration it was made.
+    pub iteration: u32,
+    /// Why.
+    pub trigger: Trigger,
+    /// Who made it.
+    pub model: &'a str,
+}
+
+/// Returns the file with a report on top. One with the same number is replaced.
+pub fn add_report(file: &str, about: About<'_>, report: &Report) -> String {
+    let (head, old) = match file.split_once(LATEST) {
+        Some((head, old)) => (head.trim_end(), old),
+        None => (file.trim_end(), ""),
+    };
+    let mut reports: Vec<String> = old
+        .split("\n### report ")
+        .skip(1)
+        .map(|text| {
+            let text = text.trim_end();
+            let text = text.strip_suffix(EARLIER).unwrap_or(text);
+            format!("### report {}", text.trim_end())
+        })
+        .collect();
+    let title = format!("### report {} ", about.number);
+    reports.retain(|known| !known.starts_with(&title));
+    reports.insert(0, render(about, report));
+    reports.truncate(KEPT);
+    let mut text = format!("{head}\n\n{LATEST}\n\n{}\n", reports[0]);
+    if reports.len() > 1 {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "\n{EARLIER}\n\n{}\n", reports[1..].join("\n\n"));
+    }
+    text
+}
+
+fn render(about: About<'_>, report: &Report) -> String {
+    let About {
+        number,
+        iteration,
+        trigger,
+        model,
+    } = about;
+    let mut text = format!(
+        "### report {number} (after iteration {iteration}, {}, `{model}`)\n\n{}\n",
+        trigger.words(),
+        report.summary
+    );
+    let signs: Vec<String> = report
+        .guardrails
+        .iter()
+        .map(|sign| format!("{}: when {}: {}", sign.name, sign.trigger, sign.instruction))
+        .collect();
+    let edits: Vec<String> = report
+        .spec_edits
+        .iter()
+        .map(|edit| {
+            let place = if edit.find.is_empty() {
+                "at the end".to_owned()
+            } else {
+                format!("instead of `{}`", edit.find)
+            };
+            format!("{place}: `{}` {}", edit.replace, edit.why)
+        })
+        .collect();
+    let profile: Vec<String> = report.model_profile.iter().cloned().collect();
+    for (title, entries) in [
+        ("Observed failure patterns", &report.patterns),
+        ("Likely root causes", &report.root_causes),
+        ("Suggested guardrails (signs)", &signs),
+        ("Suggested spec edits (tighten verification)", &edits),
+        ("Suggested model profile change (if relevant)", &profile),
+    ] {
+        let _ = write!(text, "\n{title}\n");
+        if entries.is_empty() {
+            text.push_str("- (none)\n");
+        }
+        for entry in entries {
+            let _ = writeln!(text, "- {}", one_line(entry));
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+/// A report must not look like two.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
+}

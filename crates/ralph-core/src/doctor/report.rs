@@ -1,0 +1,119 @@
+//! What the doctor answers, and how that is read.
+
+use serde::{Deserialize, Serialize};
+
+use crate::action;
+use crate::advice::Sign;
+
+/// How many signs a report may have; more are left out.
+const MAX_SIGNS: usize = 3;
+/// How many entries of a list are kept.
+const MAX_ENTRIES: usize = 10;
+/// How long an entry may be, in characters.
+const MAX_CHARS: usize = 1000;
+/// How long the texts of an edit may be, in bytes.
+const MAX_EDIT_BYTES: usize = 8 << 10;
+
+/// A report of the doctor.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The failure in a sentence or two.
+    pub summary: String,
+    /// What was seen.
+    pub patterns: Vec<String>,
+    /// What is probably behind it.
+    pub root_causes: Vec<String>,
+    /// Signs for the guardrails, at most three.
+    pub guardrails: Vec<Sign>,
+    /// Changes of the task's body.
+    pub spec_edits: Vec<SpecEdit>,
+    /// The profile that should answer from now on.
+    pub model_profile: Option<String>,
+}
+
+/// A change of the task's body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpecEdit {
+    /// A text that occurs exactly once in the body; empty to add to its end.
+    #[serde(default)]
+    pub find: String,
+    /// What stands there instead.
+    pub replace: String,
+    /// What it is good for.
+    #[serde(default)]
+    pub why: String,
+}
+
+/// What may be sent. Only what a report cannot do without is required.
+#[derive(Deserialize)]
+struct Sent {
+    summary: String,
+    #[serde(
+        default,
+        alias = "failure_patterns",
+        alias = "observed_failure_patterns"
+    )]
+    patterns: Vec<String>,
+    #[serde(default, alias = "causes", alias = "likely_root_causes")]
+    root_causes: Vec<String>,
+    #[serde(alias = "signs")]
+    guardrails: Vec<Sign>,
+    #[serde(default)]
+    spec_edits: Vec<SpecEdit>,
+    #[serde(default, alias = "profile")]
+    model_profile: Option<String>,
+}
+
+/// Reads a reply of the doctor, or says what is wrong with it.
+pub fn parse(reply: &str) -> Result<Report, String> {
+    let object = action::find_object(reply).map_err(|error| error.to_string())?;
+    let sent: Sent = serde_json::from_value(object.into()).map_err(|error| error.to_string())?;
+    if sent.summary.trim().is_empty() {
+        return Err("`summary` is empty".into());
+    }
+    if sent.guardrails.is_empty() {
+        return Err("`guardrails` is empty; 1 to 3 signs are expected".into());
+    }
+    for (index, sign) in sent.guardrails.iter().enumerate() {
+        if let Some(missing) = sign.lacks() {
+            return Err(format!("`guardrails[{index}]` lacks {missing}"));
+        }
+    }
+    for (index, edit) in sent.spec_edits.iter().enumerate() {
+        if edit.find.len().max(edit.replace.len()) > MAX_EDIT_BYTES {
+            return Err(format!(
+                "`spec_edits[{index}]` has more than {MAX_EDIT_BYTES} bytes"
+            ));
+        }
+    }
+    let mut guardrails = sent.guardrails;
+    guardrails.truncate(MAX_SIGNS);
+    let mut spec_edits = sent.spec_edits;
+    spec_edits.truncate(MAX_ENTRIES);
+    let profile = sent.model_profile.map(|profile| profile.trim().to_owned());
+    Ok(Report {
+        summary: short(&sent.summary),
+        patterns: shortened(&sent.patterns),
+        root_causes: shortened(&sent.root_causes),
+        guardrails,
+        spec_edits,
+        model_profile: profile.filter(|profile| !profile.is_empty()),
+    })
+}
+
+fn shortened(texts: &[String]) -> Vec<String> {
+    let kept = texts.iter().map(|text| short(text));
+    kept.filter(|text| !text.is_empty())
+        .take(MAX_ENTRIES)
+        .collect()
+}
+
+/// Makes one line of a text, not longer than an entry may be.
+fn short(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    line.chars()
+        .filter(|c| !c.is_control())
+        .take(MAX_CHARS)
+        .collect()
+}

@@ -1,0 +1,55 @@
+//! How much a run looks like going in circles, in tenths.
+
+use std::fmt;
+
+/// A loop score: 0.0 is none of it, 1.0 is nothing else. Whole tenths, so that 0.5 and 0.2 make
+/// exactly 0.7.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Score(u8);
+
+impl Score {
+    /// From here on a run goes in circles.
+    pub const GUTTER: Self = Self(7);
+
+    /// Makes a score of a sum of tenths; what lies outside of 0 to 10 is cut off.
+    pub fn of_tenths(tenths: i32) -> Self {
+        Self(u8::try_from(tenths.clamp(0, 10)).unwrap_or_default())
+    }
+
+    /// Returns the number that is written down, such as `0.7`.
+    pub fn value(self) -> f64 {
+        f64::from(self.0) / 10.0
+    }
+
+    /// Tells whether this is a gutter.
+    pub fn is_gutter(self) -> bool {
+        self >= Self::GUTTER
+    }
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1}", self.value())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seven_tenths_fire_and_the_ends_hold() {
+        for (tenths, value, fires) in [
+            (-5, 0.0, false),
+            (0, 0.0, false),
+            (6, 0.6, false),
+            (7, 0.7, true),
+            (10, 1.0, true),
+            (14, 1.0, true),
+        ] {
+            let score = Score::of_tenths(tenths);
+            assert_eq!(score.is_gutter(), fires, "{score}");
+            assert!((score.value() - value).abs() < f64::EPSILON, "{score}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Where a run stands with its doctor.
+
+use crate::doctor::{Report, Trigger};
+use crate::event::Event;
+
+/// What the doctor was asked and has said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Consultation {
+    /// The number of the last consultation; 0 before the first.
+    pub number: u32,
+    /// How often it was asked in that one.
+    pub attempt: u32,
+    /// The question that has no answer yet: why it was asked, and how large its prompt is.
+    pub waiting: Option<(Trigger, usize)>,
+    /// Whether the ladder wants it before the next iteration.
+    pub due: bool,
+    /// Whether the last consultation has come to its end.
+    pub is_over: bool,
+    /// The last iteration that it has seen.
+    pub seen: u32,
+    /// The last report, with its number, until it is applied.
+    pub report: Option<(u32, Report)>,
+}
+
+impl Consultation {
+    /// Returns the number of the consultation that is open, or of the next.
+    pub fn current(&self) -> u32 {
+        if self.number > 0 && !self.is_over {
+            self.number
+        } else {
+            self.number.saturating_add(1)
+        }
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "`RunState::apply` decides exhaustively which events come here"
+    )]
+    pub(super) fn apply(&mut self, event: &Event) {
+        match event {
+            Event::DoctorAsked {
+                number,
+                attempt,
+                trigger,
+                prompt_bytes,
+                ..
+            } => {
+                self.number = *number;
+                self.attempt = *attempt;
+                self.is_over = false;
+                self.waiting = Some((*trigger, *prompt_bytes));
+            }
+            Event::DoctorReplied { .. } | Event::DoctorAbandoned { .. } => self.waiting = None,
+            Event::DoctorFailed {
+                number, given_up, ..
+            } => {
+                self.number = *number;
+                self.waiting = None;
+                if *given_up {
+                    self.end();
+                }
+            }
+            Event::DoctorReported {
+                number,
+                iteration,
+                report,
+            } => {
+                self.number = *number;
+                self.seen = *iteration;
+                self.report = Some((*number, (**report).clone()));
+                self.end();
+            }
+            Event::DiagnosisApplied { .. } => self.report = None,
+            _ => {}
+        }
+    }
+
+    fn end(&mut self) {
+        self.is_over = true;
+        self.due = false;
+        self.attempt = 0;
+    }
+}

@@ -1,0 +1,213 @@
+//! The iteration that was started and not finished: what a restart has to know of it.
+
+use std::collections::BTreeMap;
+
+use crate::event::{ActionResult, Event};
+use crate::gutter::{Facts, Failure};
+use crate::id::{CommitId, Digest};
+use crate::money::Usd;
+use crate::ports::{AgentEnd, Usage};
+use crate::verdict::CheckResult;
+
+/// What is known of an iteration that has not finished.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenIteration {
+    /// Its number.
+    pub number: u32,
+    /// The branch's commit when it began.
+    pub head: CommitId,
+    /// When it began.
+    pub started_at: jiff::Timestamp,
+    /// Model calls that were begun.
+    pub attempts: u32,
+    /// Whether the model was asked and has not answered.
+    pub waiting: bool,
+    /// Answers that arrived.
+    pub replies: usize,
+    /// Whether the last answer was understood.
+    pub accepted: bool,
+    /// The last answer on disk.
+    pub response: Option<Digest>,
+    /// What was wrong with the last answer, if it was rejected.
+    pub rejected: Option<String>,
+    /// Size of the prompt.
+    pub prompt_bytes: usize,
+    /// Waiting for the model so far.
+    pub model_ms: u64,
+    /// Running commands so far.
+    pub command_ms: u64,
+    /// Tokens so far.
+    pub usage: Usage,
+    /// Cost so far.
+    pub cost: Usd,
+    /// Actions that have ended, by index.
+    pub results: BTreeMap<usize, ActionResult>,
+    /// The action that was begun and has not ended, with the digest its file will have.
+    pub pending: Option<(usize, Option<Digest>)>,
+    /// How the agent's program ended last.
+    pub agent_end: Option<AgentEnd>,
+    /// Commands of the model that ran.
+    pub commands: u32,
+    /// What failed, each failure once, and not more than is needed to notice circling.
+    pub failures: Vec<Failure>,
+}
+
+impl OpenIteration {
+    pub(super) fn new(number: u32, head: CommitId, started_at: jiff::Timestamp) -> Self {
+        Self {
+            number,
+            head,
+            started_at,
+            attempts: 0,
+            waiting: false,
+            replies: 0,
+            accepted: false,
+            response: None,
+            rejected: None,
+            prompt_bytes: 0,
+            model_ms: 0,
+            command_ms: 0,
+            usage: Usage::default(),
+            cost: Usd::ZERO,
+            results: BTreeMap::new(),
+            pending: None,
+            agent_end: None,
+            commands: 0,
+            failures: Vec::new(),
+        }
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "`RunState::apply` decides exhaustively which events come here"
+    )]
+    pub(super) fn apply(&mut self, event: &Event) {
+        match event {
+            Event::ModelAsked {
+                attempt,
+                prompt_bytes,
+                ..
+            } => {
+                self.attempts = *attempt;
+                self.prompt_bytes = *prompt_bytes;
+                self.waiting = true;
+                self.response = None;
+                self.rejected = None;
+            }
+            Event::ModelFailed { .. } => self.waiting = false,
+            Event::ModelAbandoned {
+                usage, cost_usd, ..
+            } => {
+                self.waiting = false;
+                self.usage.add(*usage);
+                self.cost += *cost_usd;
+            }
+            Event::ModelReplied {
+                response,
+                usage,
+                cost_usd,
+                duration_ms,
+                ..
+            } => {
+                self.response = Some(response.clone());
+                self.waiting = false;
+                self.replies += 1;
+                self.model_ms += duration_ms;
+                self.usage.add(*usage);
+                self.cost += *cost_usd;
+            }
+            Event::ReplyRejected { errors, .. } => self.rejected = Some(errors.clone()),
+            Event::ReplyAccepted { .. } => self.accepted = true,
+            _ => self.apply_work(event),
+        }
+    }
+
+    /// Takes in what is done with an answer.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "`RunState::apply` decides exhaustively which events come here"
+    )]
+    fn apply_work(&mut self, event: &Event) {
+        match event {
+            Event::AgentStarted {
+                attempt,
+                prompt_bytes,
+                ..
+            } => {
+                self.attempts = *attempt;
+                self.prompt_bytes = *prompt_bytes;
+            }
+            Event::AgentCharged {
+                usage, cost_usd, ..
+            } => {
+                self.usage.add(*usage);
+                self.cost += *cost_usd;
+            }
+            Event::AgentFinished {
+                duration_ms, end, ..
+            } => {
+                self.model_ms += duration_ms;
+                self.agent_end = Some(end.clone());
+            }
+            Event::ActionStarted { index, after, .. } => {
+                self.pending = Some((*index, after.clone()));
+            }
+            Event::ActionFinished {
+                index,
+                result,
+                duration_ms,
+                action,
+                label,
+                ..
+            } => {
+                self.pending = None;
+                self.note_failure(action, label, result);
+                if action == "run" {
+                    self.command_ms += duration_ms;
+                }
+                if !matches!(result, ActionResult::Interrupted) {
+                    self.results.insert(*index, result.clone());
+                }
+            }
+            Event::ClaimChecked { checks, .. } => {
+                self.note_checks(checks);
+                self.command_ms += checks.iter().map(|check| check.duration_ms).sum::<u64>();
+            }
+            Event::TestsRun { check, .. } => {
+                self.command_ms += check.duration_ms;
+                self.note_checks(std::slice::from_ref(check));
+            }
+            _ => {}
+        }
+    }
+
+    fn note_failure(&mut self, action: &str, label: &str, result: &ActionResult) {
+        let failure = match result {
+            ActionResult::Ran { ended, failure, .. } => {
+                self.commands = self.commands.saturating_add(1);
+                let signature = failure.clone();
+                signature.map(|signature| Failure::new(signature, label, &ended.to_string()))
+            }
+            ActionResult::Failed { why } | ActionResult::Refused { why } => {
+                Some(Failure::of_action(action, label, why))
+            }
+            ActionResult::Done { .. }
+            | ActionResult::Skipped { .. }
+            | ActionResult::Interrupted => None,
+        };
+        if let Some(failure) = failure {
+            Facts::add_failure(&mut self.failures, failure);
+        }
+    }
+
+    pub(super) fn note_checks(&mut self, checks: &[CheckResult]) {
+        for check in checks {
+            let Some(signature) = &check.failure else {
+                continue;
+            };
+            let ended = check.ended.to_string();
+            let failure = Failure::new(signature.clone(), &check.command, &ended);
+            Facts::add_failure(&mut self.failures, failure);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The doctor at work: `chart` collects what it gets to see, `consult` asks it and writes its report
+//! down, `apply` does what a report proposes. It needs no sandbox: a run that nobody works on can be
+//! looked at, too.
+
+mod apply;
+mod chart;
+mod consult;

@@ -1,0 +1,115 @@
+//! What an iteration changed: the files as they are now against the files as they were, committed or
+//! not. Only the question whether a run goes in circles is answered with it.
+
+use ralph_core::gutter::{Facts, FileMark};
+use ralph_core::ports::Exec;
+
+use super::sandbox::{SandboxGit, TIMEOUT};
+use crate::error::RunError;
+
+/// What changed between two moments.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Git's name of all files now.
+    pub tree: String,
+    /// Lines added and removed.
+    pub lines: u64,
+    /// Changed files that have no lines.
+    pub binary_files: u64,
+    /// The first changed files.
+    pub files: Vec<FileMark>,
+}
+
+/// The files are noted in an index of ralph's own, which is kept: git looks again only at those that
+/// were touched. An earlier note that is gone, with its sandbox, is replaced by the commit `$2`.
+const SCRIPT: &str = "set -e; export GIT_INDEX_FILE=\"$PWD/.git/ralph.files\"; \
+    if [ ! -e \"$GIT_INDEX_FILE\" ]; then git read-tree HEAD; fi; \
+    git add --all --ignore-errors -- . ':(exclude).ralph' ':(exclude)ralph_task.md' >/dev/null 2>&1 || true; \
+    tree=$(git write-tree) || { rm -f \"$GIT_INDEX_FILE\"; exit 1; }; from=$1; \
+    git cat-file -e \"$from^{tree}\" 2>/dev/null || from=$2; \
+    printf '%s\\0' \"$tree\"; \
+    git diff-tree -r -z --raw --numstat --no-renames --no-abbrev --no-ext-diff --no-textconv \
+        \"$from\" \"$tree\" -- . ':(exclude).ralph' ':(exclude)ralph_task.md'";
+
+impl SandboxGit<'_> {
+    /// Notes the files as they are, and compares them with an earlier note or, where that is gone, with
+    /// a commit.
+    pub async fn change_since(&self, note: &str, commit: &str) -> Result<Change, RunError> {
+        let note = if note.is_empty() { commit } else { note };
+        let command = ["sh", "-c", SCRIPT, "sh", note, commit];
+        let answer = self
+            .checked("diff-tree", Exec::argv(command, TIMEOUT))
+            .await?;
+        Ok(parse(&String::from_utf8_lossy(&answer)))
+    }
+}
+
+fn parse(answer: &str) -> Change {
+    let mut parts = answer.split('\0');
+    let mut change = Change {
+        tree: parts.next().unwrap_or_default().to_owned(),
+        ..Change::default()
+    };
+    while let Some(part) = parts.next() {
+        if let Some(raw) = part.strip_prefix(':') {
+            let after = raw.split(' ').nth(3).unwrap_or_default();
+            let path = parts.next().unwrap_or_default();
+            if change.files.len() < Facts::MAX_FILES {
+                let is_gone = after.bytes().all(|byte| byte == b'0');
+                change.files.push(FileMark {
+                    path: path.chars().take(MAX_PATH).collect(),
+                    after: (!is_gone).then(|| after.chars().take(SHORT).collect()),
+                });
+            }
+            continue;
+        }
+        let counts: Vec<&str> = part.splitn(3, '\t').collect();
+        if let [added, removed, _] = counts.as_slice() {
+            let (added, removed) = (added.parse::<u64>(), removed.parse::<u64>());
+            match (added, removed) {
+                (Ok(added), Ok(removed)) => {
+                    change.lines = change.lines.saturating_add(added).saturating_add(removed);
+                }
+                (Err(_), _) | (_, Err(_)) => change.binary_files += 1,
+            }
+        }
+    }
+    change
+}
+
+/// How much of a path is kept, in characters.
+const MAX_PATH: usize = 200;
+/// How much of git's name of a content is kept: two contents are not taken for one by chance.
+const SHORT: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_of_git_is_read() {
+        let (a, b, none) = ("a".repeat(40), "b".repeat(40), "0".repeat(40));
+        let answer = format!(
+            "{b}\0:100644 100644 {a} {b} M\0src/a b.rs\0:100644 000000 {a} {none} D\0gone\0\
+             :000000 100644 {none} {a} A\0x.png\03\t2\tsrc/a b.rs\00\t4\tgone\0-\t-\tx.png\0"
+        );
+        let mark = |path: &str, after: Option<&str>| FileMark {
+            path: path.into(),
+            after: after.map(|after| after[..16].to_owned()),
+        };
+        assert_eq!(
+            parse(&answer),
+            Change {
+                tree: b.clone(),
+                lines: 9,
+                binary_files: 1,
+                files: vec![
+                    mark("src/a b.rs", Some(&b)),
+                    mark("gone", None),
+                    mark("x.png", Some(&a)),
+                ],
+            }
+        );
+        assert_eq!(parse(""), Change::default());
+    }
+}

@@ -1,0 +1,209 @@
+//! Looks at the end of an iteration whether the run goes in circles, and does what the ladder says.
+
+use ralph_core::event::{Event, IterationOutcome};
+use ralph_core::gutter::{self, Facts, Report, Score, TestFacts};
+use ralph_core::id::CommitId;
+use ralph_core::mitigation::{self, Decision, Means, Step};
+use ralph_core::run::{FailReason, PauseReason, RunStatus};
+use ralph_core::verdict::{self, Verdict};
+
+use crate::error::RunError;
+use crate::git::{Change, GitError, SandboxGit};
+use crate::run::Run;
+
+/// What an iteration says about circling, and where that sends the run.
+pub(super) struct Circling {
+    pub(super) score: Option<Score>,
+    pub(super) report: Option<Report>,
+    pub(super) then: Option<RunStatus>,
+}
+
+impl Circling {
+    /// Returns the event that tells a gutter; none if there is none.
+    pub(super) fn event(&self, iteration: u32) -> Option<Event> {
+        let (score, report) = (self.score?, self.report.as_ref()?);
+        let mitigation = report.step.clone()?;
+        Some(Event::Gutter {
+            iteration,
+            score: score.value(),
+            consecutive: report.ladder.consecutive,
+            evidence: report.signals.iter().map(ToString::to_string).collect(),
+            mitigation,
+            skipped: report.skipped.clone(),
+        })
+    }
+}
+
+impl Run {
+    /// Notes what the iteration changed, while the workspace is looked at anyway.
+    pub(super) async fn note_change(&mut self, start: &CommitId) -> Result<(), RunError> {
+        let note = self.state().window.last();
+        let note = note.map(|facts| facts.tree.clone()).unwrap_or_default();
+        if !self.now.changed {
+            let tree = if note.is_empty() {
+                start.to_string()
+            } else {
+                note
+            };
+            self.now.change = Change {
+                tree,
+                ..Change::default()
+            };
+            return Ok(());
+        }
+        let git = SandboxGit::new(&*self.sandbox);
+        self.now.change = match git.change_since(&note, start.as_str()).await {
+            Ok(change) => change,
+            // Git in the sandbox may be anything; without its help the size of the diff has to do.
+            Err(RunError::Git(GitError::InSandbox { .. })) => Change {
+                lines: self.now.diff.added.saturating_add(self.now.diff.removed),
+                ..Change::default()
+            },
+            Err(error) => return Err(error),
+        };
+        Ok(())
+    }
+
+    /// Measures the iteration that ends. Whatever else sends the run somewhere comes first.
+    pub(super) fn look_for_circles(
+        &mut self,
+        outcome: &IterationOutcome,
+        then: Option<RunStatus>,
+    ) -> Result<Circling, RunError> {
+        if *outcome == IterationOutcome::SandboxLost {
+            // Nothing of this was the model's doing.
+            return Ok(Circling {
+                score: None,
+                report: None,
+                then,
+            });
+        }
+        let facts = self.facts();
+        let mut window = self.state().window.clone();
+        window.push(facts.clone());
+        let settings = self.pinned.contract().gutter_settings();
+        let measured = gutter::measure(&window, settings);
+        let decision = if then.is_none() {
+            mitigation::decide(self.state().ladder, &measured, &self.means())
+        } else {
+            Decision {
+                ladder: self.state().ladder,
+                step: None,
+                skipped: Vec::new(),
+            }
+        };
+        let report = Report {
+            signals: measured.signals,
+            ladder: decision.ladder,
+            step: decision.step,
+            skipped: decision.skipped,
+            facts,
+        };
+        self.log_circling(measured.score, &report)?;
+        let then = then.or_else(|| self.sent_by(&report));
+        Ok(Circling {
+            score: Some(measured.score),
+            report: Some(report),
+            then,
+        })
+    }
+
+    fn facts(&self) -> Facts {
+        let state = self.state();
+        let open = state.open.as_ref();
+        let change = &self.now.change;
+        let tests = self.now.tests.as_ref().map(|check| TestFacts {
+            green: verdict::judge(std::slice::from_ref(check)) == Verdict::Green,
+            count: check.tests,
+        });
+        Facts {
+            iteration: state.iteration,
+            commands: open.map_or(0, |open| open.commands),
+            changed_lines: change.lines,
+            binary_files: change.binary_files,
+            files: change.files.clone(),
+            failures: open.map(|open| open.failures.clone()).unwrap_or_default(),
+            tests,
+            boxes_ticked: state.ticked.len(),
+            tree: change.tree.clone(),
+        }
+    }
+
+    fn means(&self) -> Means {
+        let contract = self.pinned.contract();
+        let in_use = self.state().profile.as_deref();
+        let in_use = in_use.or(contract.model_profile_default.as_deref());
+        let wanted = contract.model_profile_fallback.as_deref();
+        let fallback = mitigation::fallback(wanted, in_use).and_then(|profile| {
+            let chosen = (self.outside.profiles.choose)(&profile);
+            chosen.map(|_| profile)
+        });
+        Means {
+            fallback,
+            doctor: Ok(()),
+            max_consecutive: contract.gutter_limit(),
+        }
+    }
+
+    fn log_circling(&mut self, score: Score, report: &Report) -> Result<(), RunError> {
+        for signal in &report.signals {
+            let weight = f64::from(signal.tenths()) / 10.0;
+            self.log_activity(&format!("signal {} {weight:+.1}: {signal}", signal.name()))?;
+        }
+        self.log_activity(&format!("loop score {score}"))?;
+        if !score.is_gutter() {
+            return Ok(());
+        }
+        let times = report.ladder.consecutive;
+        for skipped in &report.skipped {
+            self.log_activity(&format!("mitigation: no {}: {}", skipped.rung, skipped.why))?;
+        }
+        let done = match &report.step {
+            Some(step) => format!("GUTTER {score}, {times} in a row; mitigation: {step}"),
+            None => "no gutter: there is progress, or the run goes elsewhere anyway".into(),
+        };
+        self.log_activity(&done)
+    }
+
+    /// Returns where the ladder sends the run, if not to the next iteration.
+    fn sent_by(&self, report: &Report) -> Option<RunStatus> {
+        let consecutive = report.ladder.consecutive;
+        match report.step.as_ref()? {
+            Step::Rotate | Step::Fallback { .. } | Step::Doctor => None,
+            Step::Pause => {
+                let told: Vec<String> = report.signals.iter().map(ToString::to_string).collect();
+                Some(RunStatus::Paused(PauseReason::Gutter {
+                    consecutive,
+                    evidence: told.join("; "),
+                }))
+            }
+            Step::Fail => Some(RunStatus::Failed(FailReason::Gutter {
+                consecutive,
+                limit: self.pinned.contract().gutter_limit(),
+            })),
+        }
+    }
+
+    /// Lets the profile answer that the run has switched to.
+    pub(crate) fn use_profile(&mut self) -> Result<(), RunError> {
+        let Some(profile) = self.state().profile.clone() else {
+            return Ok(());
+        };
+        if self.profile_in_use.as_ref() == Some(&profile) {
+            return Ok(());
+        }
+        match (self.outside.profiles.choose)(&profile) {
+            Ok((model, price)) => {
+                self.log_activity(&format!("the profile `{profile}` answers from now on"))?;
+                (self.outside.model, self.outside.price) = (model, price);
+            }
+            Err(why) => {
+                let message = format!("the profile `{profile}` cannot be used: {why}");
+                self.log_error(&message)?;
+                self.journal.append(Event::Notice { message })?;
+            }
+        }
+        self.profile_in_use = Some(profile);
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! GUT: a score is the sum of its signals, a gutter is told, and the ladder is climbed rung by rung.
+
+use serde_json::Value;
+
+use super::evidence::Evidence;
+use super::journal::Record;
+use super::report::{Findings, Outcome};
+
+/// What each signal adds, in tenths.
+const WEIGHTS: [(&str, i64); 5] = [
+    ("repeated_failure", 5),
+    ("stagnation", 3),
+    ("file_thrash", 2),
+    ("idle", 4),
+    ("tests_closer", -5),
+];
+/// From here on a gutter is told, in tenths.
+const GUTTER: i64 = 7;
+/// The rungs, from the ground up.
+const RUNGS: [&str; 4] = ["rotate", "fallback", "doctor", "pause"];
+
+pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
+    let mut findings = Findings::default();
+    let mut walk = Walk::default();
+    for record in &evidence.journal.records {
+        walk.take(record, &mut findings);
+    }
+    if walk.measured == 0 {
+        return Outcome::NotApplicable("no iteration was measured");
+    }
+    Outcome::Checked(findings)
+}
+
+#[derive(Default)]
+struct Walk {
+    measured: usize,
+    consecutive: u64,
+    rung: Option<usize>,
+    /// The iteration whose gutter has not been told yet.
+    untold: Option<u64>,
+}
+
+impl Walk {
+    fn take(&mut self, record: &Record, findings: &mut Findings) {
+        match record.kind() {
+            "iteration_finished" => self.finish(record, findings),
+            "gutter" => {
+                let iteration = record.count("iteration");
+                if self.untold.take() != iteration {
+                    findings.fail(format!(
+                        "{}: no iteration showed this gutter",
+                        record.name()
+                    ));
+                }
+            }
+            // A crash may have come between the two records.
+            "run_opened" => self.untold = None,
+            "iteration_started" => {
+                if let Some(iteration) = self.untold.take() {
+                    findings.fail(format!("the gutter of iteration {iteration} was not told"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, record: &Record, findings: &mut Findings) {
+        let metrics = &record.event()["metrics"];
+        let report = &metrics["gutter"];
+        if report.is_null() {
+            return;
+        }
+        self.measured += 1;
+        let told = metrics["loop_score"].as_f64().map(tenths);
+        let sum = sum(report).clamp(0, 10);
+        if told != Some(sum) {
+            findings.fail(format!(
+                "{}: its signals add up to {sum} tenths, its `loop_score` is {}",
+                record.name(),
+                metrics["loop_score"]
+            ));
+        }
+        if report["step"].is_object() {
+            self.untold = record.count("iteration");
+        }
+        self.climb(report, sum, record, findings);
+    }
+
+    fn climb(&mut self, report: &Value, sum: i64, record: &Record, findings: &mut Findings) {
+        let ladder = &report["ladder"];
+        let consecutive = ladder["consecutive"].as_u64().unwrap_or_default();
+        let rung = ladder["rung"].as_str();
+        let rung = rung.and_then(|rung| RUNGS.iter().position(|known| *known == rung));
+        let stays = consecutive == self.consecutive && rung == self.rung;
+        let goes_up = consecutive == self.consecutive + 1 && rung >= self.rung && sum >= GUTTER;
+        if !(consecutive == 0 || stays || goes_up) {
+            findings.fail(format!(
+                "{}: the ladder goes from {} gutters in a row to {consecutive}",
+                record.name(),
+                self.consecutive
+            ));
+        }
+        if report["step"].is_object() && sum < GUTTER {
+            findings.fail(format!("{}: a step without a gutter", record.name()));
+        }
+        (self.consecutive, self.rung) = (consecutive, rung);
+    }
+}
+
+fn sum(report: &Value) -> i64 {
+    let signals = report["signals"].as_array();
+    let signals = signals.into_iter().flatten();
+    signals
+        .filter_map(|signal| {
+            let name = signal["signal"].as_str()?;
+            WEIGHTS.iter().find(|(known, _)| *known == name)
+        })
+        .map(|(_, weight)| weight)
+        .sum()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a cast from a float saturates, and a score has few tenths"
+)]
+fn tenths(score: f64) -> i64 {
+    (score * 10.0).round() as i64
+}

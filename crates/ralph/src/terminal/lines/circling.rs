@@ -1,0 +1,91 @@
+//! A run that goes in circles, and what is done about it.
+
+use ralph_core::doctor::Report;
+use ralph_core::event::Event;
+use ralph_core::mitigation::Skipped;
+
+use super::Style;
+use super::pieces::{aside, reasons, warning};
+use crate::terminal::format;
+use crate::terminal::line::{Line, Tone};
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "`of` decides exhaustively which events come here"
+)]
+pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
+    match event {
+        Event::Gutter {
+            score,
+            consecutive,
+            evidence,
+            mitigation,
+            skipped,
+            ..
+        } => {
+            let times = match consecutive {
+                0 | 1 => String::new(),
+                times => format!(", {times} times in a row"),
+            };
+            let mut lines = vec![warning(&format!(
+                "going in circles (loop score {score:.1}{times}): {mitigation}"
+            ))];
+            lines.extend(reasons(evidence.iter().map(String::as_str)));
+            lines.extend(skipped.iter().map(passed_by));
+            lines
+        }
+        Event::DoctorAsked { prompt_bytes, .. } if style == Style::Plain => {
+            let size = format::bytes(*prompt_bytes as u64);
+            vec![aside(&format!("… asking the doctor ({size})"))]
+        }
+        Event::DoctorReplied {
+            usage,
+            cost_usd,
+            duration_ms,
+            ..
+        } => {
+            let input = format::count(usage.input_tokens);
+            let output = format::count(usage.output_tokens);
+            let text = format!("the doctor answered: {input} tokens in, {output} out, {cost_usd}");
+            vec![aside(&text).at_right(&format::milliseconds(*duration_ms))]
+        }
+        Event::DoctorAbandoned { cost_usd, .. } => vec![warning(&format!(
+            "an answer of the doctor was lost in a restart; {cost_usd} are charged for it"
+        ))],
+        Event::DoctorFailed { why, .. } => {
+            vec![warning(&format!("the doctor could not help: {why}"))]
+        }
+        Event::DoctorReported { number, report, .. } => reported(*number, report),
+        Event::DiagnosisApplied {
+            number,
+            signs,
+            edits,
+            profile,
+            refused,
+            ..
+        } => {
+            let profile = profile.as_ref();
+            let profile = profile.map_or_else(String::new, |name| format!(", profile `{name}`"));
+            let text = format!("report {number} is applied: {signs} signs, {edits} edits{profile}");
+            let mut lines = vec![Line::of("  » ").folded(Tone::Plain, &text)];
+            lines.extend(reasons(refused.iter().map(String::as_str)));
+            lines
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn reported(number: u32, report: &Report) -> Vec<Line> {
+    let headline = format!("report {number} of the doctor: {}", report.summary);
+    let mut lines = vec![Line::of("  » ").folded(Tone::Strong, &headline)];
+    let signs = report.guardrails.iter();
+    let signs: Vec<String> = signs
+        .map(|sign| format!("{}: {}", sign.name, sign.instruction))
+        .collect();
+    lines.extend(reasons(signs.iter().map(String::as_str)));
+    lines
+}
+
+fn passed_by(skipped: &Skipped) -> Line {
+    aside(&format!("  no {}: {}", skipped.rung, skipped.why))
+}

@@ -1,0 +1,304 @@
+//! A run that goes in circles: what each pattern scores, which rung follows which, and how it gets out.
+
+use serde_json::{Value, json};
+
+use crate::project::{Project, actions, claiming, commit, finish, run, work, write};
+
+/// A command that fails in the same way every time.
+const FAILING: &str = "echo 'cannot find the fixture' >&2; exit 3";
+
+/// Several lines, different for every number.
+fn lines(number: usize) -> String {
+    let lines: Vec<String> = (0..6).map(|line| format!("{number}.{line}\n")).collect();
+    lines.concat()
+}
+
+/// An iteration that fails like the others and changes nothing.
+fn stuck() -> Value {
+    actions(&[run(FAILING)])
+}
+
+/// A report of the doctor, given only to the doctor's prompt.
+fn report() -> Value {
+    json!({
+        "when": "You are the doctor of a Ralph loop",
+        "reply": {
+            "summary": "The fixture is missing.",
+            "patterns": ["the same command fails in every iteration"],
+            "root_causes": ["nobody makes the fixture"],
+            "guardrails": [{
+                "name": "make the fixture",
+                "trigger": "before the failing command",
+                "instruction": "write the fixture first",
+                "evidence": "exit 3",
+            }],
+            "spec_edits": [{"find": "", "replace": "## Hints\n\nThe fixture comes first.", "why": "it was not said"}],
+            "model_profile": null,
+        },
+        "usage": {"input_tokens": 1000, "output_tokens": 100},
+    })
+}
+
+/// Returns the loop scores of all iterations.
+fn scores(project: &Project) -> Vec<f64> {
+    project
+        .told("iteration_finished", "metrics")
+        .iter()
+        .map(|metrics| metrics["loop_score"].as_f64().unwrap())
+        .collect()
+}
+
+/// Returns what was done about each gutter.
+fn steps(project: &Project) -> Vec<String> {
+    let told = project.events("gutter");
+    told.iter()
+        .map(|event| {
+            let step = event["mitigation"]["step"].as_str().unwrap_or("nothing");
+            format!("{} {step}", event["iteration"])
+        })
+        .collect()
+}
+
+/// A pattern: its name, what each iteration does, and what each scores.
+type Case<'a> = (&'a str, &'a dyn Fn(usize) -> Value, &'a [f64]);
+
+#[test]
+fn each_pattern_scores_exactly() {
+    let failing = |n: usize| actions(&[write("n.txt", &lines(n)), run(FAILING)]);
+    let flipping = |n: usize| actions(&[write("ab.txt", &lines(n % 2))]);
+    let committed = |n: usize| {
+        let path = if n.is_multiple_of(2) { "a" } else { "b" };
+        let other = if n.is_multiple_of(2) { "b" } else { "a" };
+        let rename = format!("rm -f {other}; seq 9 > {path}");
+        actions(&[run(&rename), commit("Move it")])
+    };
+    let three = |n: usize| actions(&[write("abc.txt", &lines(n % 3))]);
+    let both = |n: usize| actions(&[write("ab.txt", &lines(n % 2)), run(FAILING)]);
+    let looking = |_: usize| actions(&[run("true")]);
+    let idle = |_: usize| actions(&[]);
+    let cases: [Case<'_>; 7] = [
+        ("repeated failure", &failing, &[0.0, 0.0, 0.5, 0.5]),
+        ("standing still", &looking, &[0.0, 0.0, 0.3, 0.3]),
+        ("there and back", &flipping, &[0.0, 0.0, 0.0, 0.2]),
+        ("renamed and back", &committed, &[0.0, 0.0, 0.0, 0.2]),
+        ("three contents", &three, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+        ("failure and back", &both, &[0.0, 0.0, 0.5, 0.7]),
+        ("nothing at all", &idle, &[0.0, 0.0, 0.3, 0.3, 0.7]),
+    ];
+    for (name, make, expected) in cases {
+        let script: Vec<Value> = (1..=expected.len()).map(make).collect();
+        let project = Project::new()
+            .set("max_iterations", &expected.len().to_string())
+            .script(&script);
+        project.run().expect(10);
+        assert_eq!(scores(&project), expected, "{name}");
+        let gutters = expected.iter().filter(|score| **score >= 0.7).count();
+        assert_eq!(project.events("gutter").len(), gutters, "{name}");
+        project.audit();
+    }
+}
+
+#[test]
+fn the_ladder_is_climbed_and_the_run_recovers() {
+    let script: Vec<Value> = std::iter::once(report())
+        .chain((0..5).map(|_| stuck()))
+        .chain([finish()])
+        .collect();
+    let project = Project::new()
+        .set("max_iterations", "9")
+        .set("model_profile_default", "cheap")
+        .set("model_profile_fallback", "strong")
+        .script(&script);
+    project.run().expect(0);
+    assert_eq!(scores(&project), [0.0, 0.0, 0.8, 0.8, 0.8, 0.8]);
+    assert_eq!(steps(&project), ["3 rotate", "4 fallback", "5 doctor"]);
+    // The next iteration is told, and what the doctor says is asked for with one command.
+    assert!(project.prompt(4).contains("## The run goes in circles"));
+    assert!(project.prompt(4).contains("failed 3 times in the same way"));
+    assert!(!project.prompt(3).contains("## The run goes in circles"));
+    assert_eq!(project.events("doctor_asked").len(), 1);
+    assert!(
+        project
+            .file("diagnostics.md")
+            .contains("The fixture is missing.")
+    );
+    let log = project.file("activity.log");
+    for line in [
+        "signal repeated_failure +0.5: ",
+        "signal stagnation +0.3: ",
+        "GUTTER 0.8, 1 in a row; mitigation: rotate",
+        "mitigation: switch to the fallback profile `strong`",
+        "the profile `strong` answers from now on",
+        "mitigation: ask the doctor",
+        "report 1 of the doctor: The fixture is missing.",
+    ] {
+        assert!(log.contains(line), "{line}\n{log}");
+    }
+    let metrics: Value = serde_json::from_str(&project.artifact(4, "metrics.json")).unwrap();
+    assert_eq!(metrics["loop_score"], 0.8);
+    assert_eq!(
+        metrics["gutter"]["step"],
+        json!({"step": "fallback", "profile": "strong"})
+    );
+    assert_eq!(
+        metrics["gutter"]["ladder"],
+        json!({"consecutive": 2, "rung": "fallback"})
+    );
+    assert_eq!(
+        metrics["gutter"]["signals"][0]["iterations"],
+        json!([1, 2, 3, 4])
+    );
+    // The doctor's tokens are charged like any others.
+    assert_eq!(
+        project.show()["tokens"],
+        json!({"input": 1060, "output": 160})
+    );
+    assert_eq!(project.show()["loop_score"], 0.8);
+    project.audit();
+    for verb in ["replay", "logs"] {
+        let told = project.ralph(&[verb, "last"]).expect(0).stdout;
+        assert!(told.contains("doctor"), "{told}");
+    }
+}
+
+#[test]
+fn a_rung_that_is_missing_is_passed_by_and_a_person_is_asked_before_it_fails() {
+    let script: Vec<Value> = std::iter::once(report()).chain([stuck()]).collect();
+    let project = Project::new()
+        .set("max_iterations", "20")
+        .set("model_profile_default", "cheap")
+        .set("model_profile_fallback", "cheap")
+        .script(&script);
+    let ended = project.run().expect(11);
+    assert_eq!(steps(&project), ["3 rotate", "4 doctor", "5 pause"]);
+    assert!(
+        ended.stdout.contains("it goes in circles"),
+        "{}",
+        ended.stdout
+    );
+    assert!(
+        project
+            .file("activity.log")
+            .contains("mitigation: no fallback profile: the profile `cheap` is in use already")
+    );
+    let reason = project.show()["reason"].as_str().unwrap().to_owned();
+    assert!(
+        reason.starts_with("it goes in circles, 3 times in a row: `echo"),
+        "{reason}"
+    );
+    // A person has looked, nothing has changed: that is the end.
+    let ended = project.ralph(&["resume", "last"]).expect(10);
+    assert!(
+        ended
+            .stdout
+            .contains("4 times in a row, `max_consecutive_gutter` is 3"),
+        "{}",
+        ended.stdout
+    );
+    assert_eq!(steps(&project)[3..], ["6 fail"]);
+    project.audit();
+}
+
+#[test]
+fn a_verified_box_leads_back_to_the_ground() {
+    let mut better = vec![write("a.txt", "one\n"), commit("One")];
+    better.push(run(FAILING));
+    let script = [
+        stuck(),
+        stuck(),
+        stuck(),
+        claiming(&["M1.1"], &better),
+        stuck(),
+        claiming(&["M1.2"], &work()),
+    ];
+    let project = Project::new().set("max_iterations", "9").script(&script);
+    project.run().expect(0);
+    // After the box the ladder begins at its first rung again.
+    assert_eq!(steps(&project), ["3 rotate", "5 rotate"]);
+    project.audit();
+}
+
+#[test]
+fn fewer_failing_tests_are_no_circle() {
+    let tests = "n=$(cat left 2>/dev/null || echo 5); echo \"$((5 - n)) passed, $n failed\"; \
+                 echo 'npm ERR! Test failed' >&2; test $n = 0";
+    let script: Vec<Value> = (0..5)
+        .rev()
+        .map(|left| actions(&[write("left", &format!("{left}\n")), run("sh test.sh")]))
+        .collect();
+    let project = Project::new()
+        .set("test_command", "\"sh test.sh\"")
+        .set("max_iterations", "5");
+    project.commit("test.sh", tests);
+    let project = project.script(&script);
+    project.run().expect(10);
+    assert_eq!(scores(&project), [0.0, 0.0, 0.3, 0.3, 0.3]);
+    project.audit();
+}
+
+#[test]
+fn the_counters_survive_a_kill() {
+    let mut slow = stuck();
+    slow["delay_ms"] = 60_000.into();
+    let script: Vec<Value> = [report(), stuck(), stuck(), stuck(), slow].into();
+    let project = Project::new()
+        .set("max_iterations", "9")
+        .set("model_profile_fallback", "strong")
+        .script(&script);
+    let live = project.start();
+    live.until_event("model_asked", 4);
+    live.signal(rustix::process::Signal::KILL);
+    live.end();
+    project.write_script(&[
+        report(),
+        stuck(),
+        stuck(),
+        stuck(),
+        stuck(),
+        stuck(),
+        finish(),
+    ]);
+    project.ralph(&["resume", "last"]).expect(0);
+    assert_eq!(scores(&project), [0.0, 0.0, 0.8, 0.8, 0.8, 0.8]);
+    assert_eq!(steps(&project), ["3 rotate", "4 fallback", "5 doctor"]);
+    project.audit();
+}
+
+#[test]
+fn nothing_in_the_prompt_grows_with_the_run() {
+    // Every iteration fails noisily, changes a file, commits and adds a sign: all that can grow does.
+    let noisy = "seq 2000 >&2; exit 1";
+    let sign = "\n### sign: again\n- trigger: always\n- instruction: again\n";
+    let script: Vec<Value> = (0..200)
+        .map(|n| {
+            let append = json!({"type": "write", "path": ".ralph/guardrails.md", "content": sign, "append": true});
+            actions(&[append, write("n.txt", &lines(n)), commit("Again"), run(noisy)])
+        })
+        .collect();
+    let project = Project::new()
+        .set("max_iterations", "200")
+        .set("max_wall_time_minutes", "60")
+        .set("max_tokens_total", "100000000")
+        .set("max_consecutive_gutter", "1000")
+        .script(&script);
+    project.run().expect(10);
+    let bytes: Vec<u64> = project
+        .told("model_asked", "prompt_bytes")
+        .iter()
+        .map(|bytes| bytes.as_u64().unwrap())
+        .collect();
+    assert_eq!(bytes.len(), 200);
+    for iteration in [1, 10, 50, 100, 150, 200] {
+        println!(
+            "prompt of iteration {iteration}: {} bytes",
+            bytes[iteration - 1]
+        );
+    }
+    let largest_early = bytes[..150].iter().max().unwrap();
+    let largest_late = bytes[150..].iter().max().unwrap();
+    assert!(
+        *largest_late <= largest_early + 512,
+        "{largest_early} {largest_late}"
+    );
+    assert!(*largest_late < 100_000, "{largest_late}");
+}
