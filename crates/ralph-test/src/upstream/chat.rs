@@ -14,19 +14,24 @@ pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
         object
     };
     let delta = match &step.answer {
-        Answer::Text(text) | Answer::Cut(text) => json!({"content": text}),
+        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => {
+            json!({"content": text})
+        }
         Answer::Tool { name, input } => {
             let mut call = tool_call(asked, name, input);
             call["index"] = json!(0);
             json!({"tool_calls": [call]})
         }
-        Answer::Error { status, message } => {
-            return vec![data(&responses::error(*status, message))];
-        }
+        Answer::Error { .. } | Answer::Body { .. } => return Vec::new(),
     };
     let begun = json!({"role": "assistant", "content": null});
     let mut events = vec![data(&chunk(begun, None)), data(&chunk(delta, None))];
-    if !matches!(step.answer, Answer::Cut(_)) {
+    if let Answer::Fail {
+        status, message, ..
+    } = &step.answer
+    {
+        events.push(data(&responses::error(*status, message)));
+    } else if !matches!(step.answer, Answer::Cut(_)) {
         events.push(data(&chunk(json!({}), Some(finish_reason(step)))));
         let mut last = head(asked, "chat.completion.chunk");
         last["choices"] = json!([]);
@@ -39,13 +44,15 @@ pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
 
 pub(super) fn whole(step: &Step, asked: &Asked<'_>) -> Value {
     let message = match &step.answer {
-        Answer::Text(text) | Answer::Cut(text) => json!({"role": "assistant", "content": text}),
+        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => {
+            json!({"role": "assistant", "content": text})
+        }
         Answer::Tool { name, input } => json!({
             "role": "assistant",
             "content": null,
             "tool_calls": [tool_call(asked, name, input)],
         }),
-        Answer::Error { status, message } => return responses::error(*status, message),
+        Answer::Error { .. } | Answer::Body { .. } => Value::Null,
     };
     let choice = json!({"index": 0, "message": message, "finish_reason": finish_reason(step)});
     let mut object = head(asked, "chat.completion");

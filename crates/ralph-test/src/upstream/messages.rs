@@ -15,7 +15,7 @@ pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
         json!({"type": "ping"}),
     ];
     let (block, delta) = match &step.answer {
-        Answer::Text(text) | Answer::Cut(text) => (
+        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => (
             json!({"type": "text", "text": ""}),
             json!({"type": "text_delta", "text": text}),
         ),
@@ -23,11 +23,16 @@ pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
             json!({"type": "tool_use", "id": tool_id(asked), "name": name, "input": {}}),
             json!({"type": "input_json_delta", "partial_json": input.to_string()}),
         ),
-        Answer::Error { status, message } => return vec![typed_event(&error(*status, message))],
+        Answer::Error { .. } | Answer::Body { .. } => return Vec::new(),
     };
     events.push(json!({"type": "content_block_start", "index": 0, "content_block": block}));
     events.push(json!({"type": "content_block_delta", "index": 0, "delta": delta}));
-    if !matches!(step.answer, Answer::Cut(_)) {
+    if let Answer::Fail {
+        status, message, ..
+    } = &step.answer
+    {
+        events.push(error(*status, message));
+    } else if !matches!(step.answer, Answer::Cut(_)) {
         events.push(json!({"type": "content_block_stop", "index": 0}));
         events.push(json!({
             "type": "message_delta",
@@ -41,11 +46,13 @@ pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
 
 pub(super) fn whole(step: &Step, asked: &Asked<'_>) -> Value {
     let content = match &step.answer {
-        Answer::Text(text) | Answer::Cut(text) => json!({"type": "text", "text": text}),
+        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => {
+            json!({"type": "text", "text": text})
+        }
         Answer::Tool { name, input } => {
             json!({"type": "tool_use", "id": tool_id(asked), "name": name, "input": input})
         }
-        Answer::Error { status, message } => return error(*status, message),
+        Answer::Error { .. } | Answer::Body { .. } => Value::Null,
     };
     let usage = step.usage;
     let cached = usage.cache_read_tokens + usage.cache_write_tokens;

@@ -15,11 +15,11 @@ pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
     let mut item_begun = item.clone();
     item_begun["status"] = json!("in_progress");
     let mut events = vec![
-        json!({"type": "response.created", "response": begun}),
+        json!({"type": "response.created", "response": begun.clone()}),
         json!({"type": "response.output_item.added", "output_index": 0, "item": item_begun}),
     ];
     match &step.answer {
-        Answer::Text(text) | Answer::Cut(text) => events.push(json!({
+        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => events.push(json!({
             "type": "response.output_text.delta",
             "item_id": item["id"], "output_index": 0, "content_index": 0, "delta": text,
         })),
@@ -27,9 +27,17 @@ pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
             "type": "response.function_call_arguments.delta",
             "item_id": item["id"], "output_index": 0, "delta": input.to_string(),
         })),
-        Answer::Error { status, message } => return vec![typed_event(&error(*status, message))],
+        Answer::Error { .. } | Answer::Body { .. } => return Vec::new(),
     }
-    if !matches!(step.answer, Answer::Cut(_)) {
+    if let Answer::Fail {
+        status, message, ..
+    } = &step.answer
+    {
+        let mut failed = begun;
+        failed["status"] = json!("failed");
+        failed["error"] = error(*status, message)["error"].take();
+        events.push(json!({"type": "response.failed", "response": failed}));
+    } else if !matches!(step.answer, Answer::Cut(_)) {
         events.push(json!({"type": "response.output_item.done", "output_index": 0, "item": item}));
         events.push(json!({"type": "response.completed", "response": done}));
     }
@@ -42,7 +50,7 @@ pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
 pub(super) fn whole(step: &Step, asked: &Asked<'_>) -> Value {
     let number = asked.number;
     let item = match &step.answer {
-        Answer::Text(text) | Answer::Cut(text) => json!({
+        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => json!({
             "id": format!("msg_fake{number:04}"),
             "type": "message",
             "role": "assistant",
@@ -57,7 +65,7 @@ pub(super) fn whole(step: &Step, asked: &Asked<'_>) -> Value {
             "name": name,
             "arguments": input.to_string(),
         }),
-        Answer::Error { status, message } => return error(*status, message),
+        Answer::Error { .. } | Answer::Body { .. } => Value::Null,
     };
     let usage = step.usage;
     json!({

@@ -31,9 +31,24 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Answer {
     Text(String),
-    Tool { name: String, input: Value },
-    Error { status: u16, message: String },
+    Tool {
+        name: String,
+        input: Value,
+    },
+    Error {
+        status: u16,
+        message: String,
+    },
+    Body {
+        status: u16,
+        body: Value,
+    },
     Cut(String),
+    Fail {
+        text: String,
+        status: u16,
+        message: String,
+    },
 }
 
 impl Step {
@@ -52,6 +67,21 @@ impl Step {
     pub fn error(status: u16, message: &str) -> Self {
         let message = message.into();
         Self::of(Answer::Error { status, message })
+    }
+
+    /// Answers with a status and a body that is no protocol's own.
+    pub fn body(status: u16, body: Value) -> Self {
+        Self::of(Answer::Body { status, body })
+    }
+
+    /// Begins to say something, and ends it with an error in the form of the protocol.
+    pub fn fail(text: &str, status: u16, message: &str) -> Self {
+        let (text, message) = (text.into(), message.into());
+        Self::of(Answer::Fail {
+            text,
+            status,
+            message,
+        })
     }
 
     /// Begins to say something, and breaks the connection.

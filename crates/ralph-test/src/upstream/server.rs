@@ -201,7 +201,10 @@ async fn serve(listener: &TcpListener, state: &Arc<State>) {
 async fn answer(state: &State, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
-    let body = body.collect().await.map(http_body_util::Collected::to_bytes);
+    let body = body
+        .collect()
+        .await
+        .map(http_body_util::Collected::to_bytes);
     let recorded = Recorded {
         method: head.method.to_string(),
         path: head.uri.to_string(),
@@ -239,6 +242,8 @@ fn play(api: Api, step: &Step, number: usize, request: &Value) -> Response<Body>
     };
     let mut response = if let Answer::Error { status, message } = &step.answer {
         json(*status, &api.error(*status, message))
+    } else if let Answer::Body { status, body } = &step.answer {
+        json(*status, body)
     } else if request["stream"] == true {
         let mut response = Response::new(events(step, api.events(step, &asked)));
         response.headers_mut().insert(
@@ -266,7 +271,11 @@ fn events(step: &Step, events: Vec<String>) -> Body {
         .into_iter()
         .enumerate()
         .map(|(number, event)| {
-            let wait = if number == 1 { step.within } else { Duration::ZERO };
+            let wait = if number == 1 {
+                step.within
+            } else {
+                Duration::ZERO
+            };
             (wait, Ok(Frame::data(Bytes::from(event))))
         })
         .collect();
