@@ -7,8 +7,9 @@ use ralph_core::money::Usd;
 use ralph_core::ports::{AgentEnd, AgentEvent, AgentReader, AgentReport, Clock, Ended, Usage};
 use serde_json::Value;
 
+use super::failure;
 use super::story::{Recent, Story};
-use super::{failure, text};
+use super::text::{self, word};
 
 /// Reads one event per line; a line that is none is taken as words.
 pub(super) struct Reader {
@@ -216,12 +217,9 @@ impl Reader {
 
 impl AgentReader for Reader {
     fn line(&mut self, line: &str) -> Vec<AgentEvent> {
-        match serde_json::from_str::<Value>(line) {
-            Ok(event) if event.is_object() => self.event(&event),
-            _ if line.trim().is_empty() => Vec::new(),
-            _ => vec![AgentEvent::Text {
-                text: self.story.says(line),
-            }],
+        match self.story.parse(line) {
+            Ok(event) => self.event(&event),
+            Err(words) => words,
         }
     }
 
@@ -232,10 +230,6 @@ impl AgentReader for Reader {
     fn finish(&mut self, ended: Ended, stderr: &str) -> (AgentEnd, AgentReport) {
         self.story.finish(ended, stderr)
     }
-}
-
-fn word<'a>(value: &'a Value, key: &str) -> &'a str {
-    value[key].as_str().unwrap_or_default()
 }
 
 /// Returns what a tool is used for: the part of its input that tells most.

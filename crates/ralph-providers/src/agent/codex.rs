@@ -3,8 +3,9 @@
 use ralph_core::ports::{AgentEnd, AgentEvent, AgentReader, AgentReport, Ended, Usage};
 use serde_json::Value;
 
+use super::failure;
 use super::story::{Recent, Story};
-use super::{failure, text};
+use super::text::{self, word};
 
 /// Reads one event per line; a line that is none is taken as words.
 #[derive(Debug, Default)]
@@ -99,12 +100,9 @@ enum Progress {
 
 impl AgentReader for Reader {
     fn line(&mut self, line: &str) -> Vec<AgentEvent> {
-        match serde_json::from_str::<Value>(line) {
-            Ok(event) if event.is_object() => self.event(&event),
-            _ if line.trim().is_empty() => Vec::new(),
-            _ => vec![AgentEvent::Text {
-                text: self.story.says(line),
-            }],
+        match self.story.parse(line) {
+            Ok(event) => self.event(&event),
+            Err(words) => words,
         }
     }
 
@@ -115,10 +113,6 @@ impl AgentReader for Reader {
     fn finish(&mut self, ended: Ended, stderr: &str) -> (AgentEnd, AgentReport) {
         self.story.finish(ended, stderr)
     }
-}
-
-fn word<'a>(value: &'a Value, key: &str) -> &'a str {
-    value[key].as_str().unwrap_or_default()
 }
 
 fn tool(item: &Value) -> String {

@@ -111,9 +111,9 @@ impl Default for Timeouts {
     /// of work.
     fn default() -> Self {
         Self {
-            first_output: Duration::from_secs(120),
-            idle: Duration::from_secs(15 * 60),
-            total: Duration::from_secs(60 * 60),
+            first_output: Duration::from_mins(2),
+            idle: Duration::from_mins(15),
+            total: Duration::from_hours(1),
         }
     }
 }

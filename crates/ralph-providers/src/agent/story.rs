@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use ralph_core::ports::{AgentEnd, AgentReport, Ended};
+use ralph_core::ports::{AgentEnd, AgentEvent, AgentReport, Ended};
+use serde_json::Value;
 
 use super::{failure, text};
 
@@ -18,6 +19,17 @@ pub(super) struct Story {
 }
 
 impl Story {
+    /// Returns the event in a line; a line that is none is words.
+    pub(super) fn parse(&mut self, line: &str) -> Result<Value, Vec<AgentEvent>> {
+        match serde_json::from_str::<Value>(line) {
+            Ok(event) if event.is_object() => Ok(event),
+            _ if line.trim().is_empty() => Err(Vec::new()),
+            _ => Err(vec![AgentEvent::Text {
+                text: self.says(line),
+            }]),
+        }
+    }
+
     /// It goes on working: earlier trouble is over.
     pub(super) fn goes_on(&mut self) {
         self.trouble = None;

@@ -1,5 +1,7 @@
 //! Keeps what a program prints short.
 
+use serde_json::Value;
+
 /// The longest text, in bytes.
 const TEXT: usize = 2048;
 /// The longest label, in characters.
@@ -28,6 +30,11 @@ pub(super) fn label(words: &str) -> String {
         line.push('…');
     }
     line
+}
+
+/// Returns the text under a key; an empty one if there is none.
+pub(super) fn word<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
 }
 
 /// Returns the last line that says something.
