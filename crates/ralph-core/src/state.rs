@@ -192,9 +192,9 @@ impl RunState {
             | Event::Gutter { .. }
             | Event::StillActive {}
             | Event::Notice { .. } => {}
-            Event::HostBlocked { .. }
-            | Event::HostAllowed { .. }
-            | Event::MessageMoved { .. } => self.apply_gate(&record.event),
+            Event::HostBlocked { .. } | Event::HostAllowed { .. } | Event::MessageMoved { .. } => {
+                self.apply_gate(&record.event);
+            }
             Event::RunOpened { .. }
             | Event::CommandReceived { .. }
             | Event::CommandDone { .. }

@@ -285,7 +285,7 @@ async fn volumes(
         .into_iter()
         .filter_map(|volume| {
             let (name, marks) = Marks::read(&volume.labels)?;
-            Some((name, marks, volume.created_at.map(|time| time.to_string())))
+            Some((name, marks, volume.created_at))
         })
         .collect())
 }
@@ -333,7 +333,10 @@ fn beyond(settings: &DockerSettings, facts: &Facts) -> Vec<Problem> {
         problems.push(has("processors", wanted, facts.cpus.to_string(), "cpus"));
     }
     if settings.limits.memory_on(facts) > facts.memory {
-        let gibibytes = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));
+        let gibibytes = |bytes: u64| {
+            let tenths = bytes / ((1 << 30) / 10);
+            format!("{}.{} GiB", tenths / 10, tenths % 10)
+        };
         let wanted = gibibytes(settings.limits.memory_on(facts));
         problems.push(has("of memory", wanted, gibibytes(facts.memory), "memory"));
     }

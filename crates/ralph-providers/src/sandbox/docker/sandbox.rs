@@ -194,14 +194,14 @@ async fn converse(line: &Line, request: &Request, bytes: &[u8]) -> Option<Answer
         sender.end();
     };
     let mut send = std::pin::pin!(send);
-    let mut sent = false;
+    let mut is_complete = false;
     let mut taken = Vec::new();
     let reply = loop {
         tokio::select! {
             biased;
             Some((_, piece)) = data.next() => taken.extend(piece),
             message = messages.next() => break message?,
-            () = &mut send, if !sent => sent = true,
+            () = &mut send, if !is_complete => is_complete = true,
         }
     };
     while let Some((_, piece)) = data.ready() {
