@@ -13,6 +13,7 @@ use crate::id::{CommitId, Digest};
 use crate::money::Usd;
 use crate::plan::RunPlan;
 use crate::ports::{Ended, PullRequest, SandboxId, Usage};
+use crate::profile::ModelChoice;
 use crate::run::{Command, RunStatus};
 use crate::verdict::{CheckResult, TestCount};
 
@@ -218,6 +219,16 @@ pub enum Event {
     },
     /// A person changed the task file, but it cannot be used; the old one stays in force.
     ContractRejected { why: String },
+    /// This model answers from the next question on.
+    ModelChosen { choice: Box<ModelChoice> },
+    /// A person wanted another profile, but it cannot be used; the model stays.
+    ProfileRejected { profile: String, why: String },
+    /// A usage limit is reached, and the run waits until it is reset.
+    QuotaCountdown {
+        iteration: u32,
+        until: jiff::Timestamp,
+        left_ms: u64,
+    },
 
     /// A sandbox was made.
     SandboxCreated {
@@ -256,7 +267,7 @@ pub enum Event {
         error: String,
         retry_in_ms: Option<u64>,
     },
-    /// A restart came between the question and the answer: it is charged by estimate and asked anew.
+    /// Nobody heard the end of an answer: it is charged, by estimate where need be, and asked anew.
     ModelAbandoned {
         iteration: u32,
         attempt: u32,

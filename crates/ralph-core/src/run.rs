@@ -18,6 +18,8 @@ pub enum RunStatus {
     Running,
     /// It waits for a person.
     Paused(PauseReason),
+    /// It waits until the model's usage limit is reset, and goes on by itself.
+    WaitingQuota(QuotaWait),
     /// Its commit is being checked in a clean room.
     Verifying,
     /// Its pull request holds a verified commit.
@@ -52,6 +54,15 @@ pub enum PauseReason {
     },
 }
 
+/// What a run waits for that has reached a usage limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuotaWait {
+    /// When the model is asked again.
+    pub until: jiff::Timestamp,
+    /// Which limit, in the provider's words.
+    pub why: String,
+}
+
 /// Why a run failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -84,6 +95,13 @@ impl fmt::Display for PauseReason {
     }
 }
 
+impl fmt::Display for QuotaWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let until = self.until.strftime("%Y-%m-%d %H:%M:%S UTC");
+        write!(f, "{}; the model is asked again at {until}", self.why)
+    }
+}
+
 impl fmt::Display for FailReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -102,6 +120,7 @@ impl RunStatus {
             Self::Preparing => "preparing",
             Self::Running => "running",
             Self::Paused(_) => "paused",
+            Self::WaitingQuota(_) => "waiting_quota",
             Self::Verifying => "verifying",
             Self::Succeeded => "succeeded",
             Self::Failed(_) => "failed",
@@ -115,6 +134,7 @@ impl RunStatus {
         match self {
             Self::Paused(reason) => Some(reason.to_string()),
             Self::Failed(reason) => Some(reason.to_string()),
+            Self::WaitingQuota(wait) => Some(wait.to_string()),
             Self::SandboxLost => Some("the sandbox is gone; what was committed is kept".into()),
             Self::Created
             | Self::Preparing
@@ -133,9 +153,15 @@ impl RunStatus {
             | Self::Preparing
             | Self::Running
             | Self::Paused(_)
+            | Self::WaitingQuota(_)
             | Self::Verifying
             | Self::SandboxLost => false,
         }
+    }
+
+    /// Tells whether a process has it, if one is alive: one that works on it, or one that waits to go on.
+    pub fn needs_process(&self) -> bool {
+        self.is_active() || matches!(self, Self::WaitingQuota(_))
     }
 
     /// Tells whether a process works on it, if one is alive.
@@ -143,6 +169,7 @@ impl RunStatus {
         match self {
             Self::Created | Self::Preparing | Self::Running | Self::Verifying => true,
             Self::Paused(_)
+            | Self::WaitingQuota(_)
             | Self::Succeeded
             | Self::Failed(_)
             | Self::Stopped
@@ -152,7 +179,7 @@ impl RunStatus {
 }
 
 /// What a person can tell a run. Nothing else reaches it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
     /// Wait at the next action.
@@ -163,32 +190,50 @@ pub enum Command {
     Rotate,
     /// End the run; the sandbox is kept for a look.
     Stop,
+    /// Ask the model of another profile from the next iteration on.
+    Profile {
+        /// The profile.
+        name: String,
+    },
 }
 
 impl Command {
     /// Returns the verb that the command line uses.
-    pub fn verb(self) -> &'static str {
+    pub fn verb(&self) -> &'static str {
         match self {
             Self::Pause => "pause",
             Self::Resume => "resume",
             Self::Rotate => "rotate",
             Self::Stop => "stop",
+            Self::Profile { .. } => "profile",
         }
     }
 }
 
 /// Decides whether a command makes sense now. The refusal says why not.
-pub fn legal(status: &RunStatus, command: Command) -> Result<(), &'static str> {
+pub fn legal(status: &RunStatus, command: &Command) -> Result<(), &'static str> {
     use Command as C;
     use RunStatus as S;
     match (status, command) {
         (S::Created | S::Preparing | S::Running | S::Verifying, C::Pause | C::Stop)
         | (S::Running, C::Rotate)
-        | (S::Paused(_) | S::SandboxLost, C::Resume | C::Stop) => Ok(()),
+        | (S::WaitingQuota(_), C::Pause | C::Resume | C::Stop)
+        | (S::Paused(_) | S::SandboxLost, C::Resume | C::Stop)
+        | (
+            S::Created
+            | S::Preparing
+            | S::Running
+            | S::Verifying
+            | S::WaitingQuota(_)
+            | S::Paused(_)
+            | S::SandboxLost,
+            C::Profile { .. },
+        ) => Ok(()),
         (S::Created | S::Preparing | S::Running | S::Verifying, C::Resume) => {
             Err("it is not paused")
         }
         (S::Created | S::Preparing, C::Rotate) => Err("it has not started an iteration yet"),
+        (S::WaitingQuota(_), C::Rotate) => Err("it waits for the end of a usage limit"),
         (S::Verifying, C::Rotate) => Err("its commit is being verified"),
         (S::Paused(_), C::Pause) => Err("it is paused already"),
         (S::Paused(_), C::Rotate) => Err("it is paused; it has to be resumed first"),
@@ -209,6 +254,10 @@ mod tests {
             RunStatus::Preparing,
             RunStatus::Running,
             RunStatus::Paused(PauseReason::Person),
+            RunStatus::WaitingQuota(QuotaWait {
+                until: jiff::Timestamp::UNIX_EPOCH,
+                why: "the weekly limit is reached".into(),
+            }),
             RunStatus::Verifying,
             RunStatus::Succeeded,
             RunStatus::Failed(FailReason::Budget {
@@ -229,9 +278,10 @@ mod tests {
                 Command::Resume,
                 Command::Rotate,
                 Command::Stop,
+                Command::Profile { name: "p".into() },
             ]
-            .into_iter()
-            .filter(|command| legal(&status, *command).is_ok())
+            .iter()
+            .filter(|command| legal(&status, command).is_ok())
             .map(Command::verb)
             .collect();
             writeln!(table, "{}: {}", status.word(), answers.join(" ")).unwrap();
@@ -239,15 +289,16 @@ mod tests {
         snapbox::assert_data_eq!(
             table,
             snapbox::str![[r"
-created: pause stop
-preparing: pause stop
-running: pause rotate stop
-paused: resume stop
-verifying: pause stop
+created: pause stop profile
+preparing: pause stop profile
+running: pause rotate stop profile
+paused: resume stop profile
+waiting_quota: pause resume stop profile
+verifying: pause stop profile
 succeeded: 
 failed: 
 stopped: 
-sandbox_lost: resume stop
+sandbox_lost: resume stop profile
 
 "]]
         );

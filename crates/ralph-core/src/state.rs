@@ -9,7 +9,8 @@ use crate::id::{CommitId, Digest};
 use crate::money::Usd;
 use crate::plan::RunPlan;
 use crate::ports::{PullRequest, SandboxId, Usage};
-use crate::run::RunStatus;
+use crate::profile::ModelChoice;
+use crate::run::{Command, RunStatus};
 
 /// Where a run stands after some records.
 #[derive(Debug, Clone)]
@@ -68,6 +69,10 @@ pub struct RunState {
     pub refused_in: u32,
     /// Places in a script that have been used.
     pub script: Vec<String>,
+    /// The model that answers, if it was chosen by more than the plan's name.
+    pub choice: Option<Box<ModelChoice>>,
+    /// The profile that a person wants for the next question, until it is chosen or rejected.
+    pub wanted_profile: Option<String>,
     /// The last command that was answered; they are answered in the order of their names.
     pub last_letter: Option<String>,
     /// Where the last iteration sent the run, until it is there.
@@ -146,6 +151,8 @@ impl RunState {
             refusals: Vec::new(),
             refused_in: 0,
             script: Vec::new(),
+            choice: None,
+            wanted_profile: None,
             last_letter: None,
             then: None,
             open: None,
@@ -187,11 +194,14 @@ impl RunState {
             | Event::PushStarted { .. }
             | Event::StateSaved { .. }
             | Event::VerifyStarted { .. }
+            | Event::QuotaCountdown { .. }
             | Event::StillActive {}
             | Event::Notice { .. } => {}
             Event::RunOpened { .. }
             | Event::CommandReceived { .. }
             | Event::StatusChanged { .. }
+            | Event::ModelChosen { .. }
+            | Event::ProfileRejected { .. }
             | Event::ContractChanged { .. } => self.apply_life(&record.event),
             Event::SandboxCreated { .. } | Event::SandboxRemoved { .. } => {
                 self.apply_sandbox(&record.event);
@@ -236,7 +246,23 @@ impl RunState {
                 self.epoch = *epoch;
                 self.pid = Some(*pid);
             }
-            Event::CommandReceived { id, .. } => self.last_letter = Some(id.clone()),
+            Event::CommandReceived {
+                id,
+                command,
+                refused,
+            } => {
+                self.last_letter = Some(id.clone());
+                if let (Command::Profile { name }, None) = (command, refused) {
+                    self.wanted_profile = Some(name.clone());
+                }
+            }
+            Event::ModelChosen { choice } => {
+                self.choice = Some(choice.clone());
+                // Another script has places of its own.
+                self.script.clear();
+                self.wanted_profile = None;
+            }
+            Event::ProfileRejected { .. } => self.wanted_profile = None,
             Event::StatusChanged { status } => {
                 self.status = status.clone();
                 if self.then.as_ref() == Some(status) {

@@ -23,6 +23,8 @@ pub(crate) struct Control {
     mailbox: Mailbox,
     interrupt: watch::Receiver<bool>,
     pub(crate) wish: Option<Wish>,
+    /// Whether a person said to go on since this was last set to false.
+    pub(crate) resumed: bool,
 }
 
 /// Something a person did.
@@ -40,6 +42,7 @@ impl Control {
             mailbox,
             interrupt,
             wish: None,
+            resumed: false,
         }
     }
 
@@ -78,12 +81,16 @@ impl Control {
     }
 
     /// Notes what to do at the next boundary.
-    pub(crate) fn note(&mut self, command: Command) {
+    pub(crate) fn note(&mut self, command: &Command) {
         match command {
             Command::Pause => self.wish = Some(Wish::Pause),
             Command::Rotate => self.wish = Some(Wish::Rotate),
-            Command::Resume => self.wish = None,
-            Command::Stop => {}
+            Command::Resume => {
+                self.wish = None;
+                self.resumed = true;
+            }
+            // The journal's state knows the profile, so that a restart does not forget it.
+            Command::Stop | Command::Profile { .. } => {}
         }
     }
 }

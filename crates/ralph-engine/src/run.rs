@@ -12,6 +12,7 @@ use ralph_core::ports::{
     Clock, Exec, ExecOutcome, Model, OutputSink, Sandbox, SandboxProvider, Scm,
 };
 use ralph_core::price::Price;
+use ralph_core::profile::ModelChoice;
 use ralph_core::run::{self, Command, FailReason, PauseReason, RunStatus};
 use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
@@ -38,6 +39,8 @@ pub struct Outside {
     pub model: Arc<dyn Model>,
     /// What an answer costs.
     pub price: Price,
+    /// Makes the model of a profile; the error says why it cannot be used.
+    pub profiles: ProfileSource,
     /// Where branches and pull requests go.
     pub scm: Arc<dyn Scm>,
     /// Git on the host.
@@ -46,6 +49,20 @@ pub struct Outside {
     pub clock: Arc<dyn Clock>,
     /// What must never be written down.
     pub redactor: Redactor,
+}
+
+/// Makes the model of a profile by its name.
+pub type ProfileSource = Arc<dyn Fn(&str) -> Result<ChosenModel, String> + Send + Sync>;
+
+/// A model that is ready to be asked.
+#[derive(Clone)]
+pub struct ChosenModel {
+    /// How it was chosen; this is recorded.
+    pub choice: ModelChoice,
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// What an answer costs.
+    pub price: Price,
 }
 
 /// A run that is being worked on.
@@ -195,6 +212,10 @@ impl Run {
             Ok(status) => Ok(status),
             Err(error) => {
                 self.log_activity(&error.to_string()).ok();
+                if matches!(error, RunError::Stopped) {
+                    // Nothing follows in which it could be charged.
+                    self.charge_abandoned_call().ok();
+                }
                 if !matches!(error, RunError::Stopped | RunError::Interrupted) {
                     self.log_error(&error.to_string()).ok();
                 }
@@ -215,6 +236,7 @@ impl Run {
                 return self.end(status).await;
             }
             self.take_up_contract()?;
+            self.take_up_profile()?;
             if let Some(status) = self.out_of_budget() {
                 return self.end(status).await;
             }
@@ -426,7 +448,11 @@ pub(crate) async fn attend<T>(
 }
 
 /// Answers a person's call in the journal. A stop and an interrupt end the work at once.
-fn answer(journal: &mut Journal, control: &mut Control, call: Call) -> Result<(), RunError> {
+pub(crate) fn answer(
+    journal: &mut Journal,
+    control: &mut Control,
+    call: Call,
+) -> Result<(), RunError> {
     let Call::Letter(letter) = call else {
         return Err(RunError::Interrupted);
     };
@@ -436,18 +462,18 @@ fn answer(journal: &mut Journal, control: &mut Control, call: Call) -> Result<()
         control.answered(&letter);
         return Ok(());
     }
-    let refused = run::legal(&journal.state().status, command)
+    let refused = run::legal(&journal.state().status, &command)
         .err()
         .map(str::to_owned);
     let accepted = refused.is_none();
     journal.append(Event::CommandReceived {
         id,
-        command,
+        command: command.clone(),
         refused,
     })?;
     control.answered(&letter);
     if accepted {
-        control.note(command);
+        control.note(&command);
         if command == Command::Stop {
             return Err(RunError::Stopped);
         }

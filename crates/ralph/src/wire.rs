@@ -1,23 +1,25 @@
-//! The wiring: the only place that names concrete providers.
+//! The wiring: the only place that names concrete providers, those of models in [`models`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ralph_core::plan::{ContainerPlan, RunPlan};
-use ralph_core::ports::{Clock, Model, SandboxProvider};
-use ralph_core::price::{self, Price};
+use ralph_core::ports::{Clock, SandboxProvider};
+use ralph_core::profile::ModelChoice;
 use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
 use ralph_engine::git::HostGit;
-use ralph_engine::replies;
-use ralph_engine::run::Outside;
+use ralph_engine::run::{Outside, ProfileSource};
 use ralph_engine::store::StateDir;
-use ralph_providers::model::{RecordedReply, Replay, Scripted};
 use ralph_providers::sandbox::{DockerProvider, DockerSettings, Limits, LocalProvider};
 use ralph_providers::scm::{Git, LocalScm};
 
 use crate::cli::CliError;
+
+pub(crate) mod models;
+
+use models::Models;
 
 /// What concrete providers are made from.
 pub(crate) struct Wiring {
@@ -29,6 +31,8 @@ pub(crate) struct Wiring {
     pub home: Option<PathBuf>,
     /// Variables that say where toolchains live.
     pub toolchains: BTreeMap<String, String>,
+    /// What models are made from.
+    pub models: Models,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// What must never be written down.
@@ -85,43 +89,6 @@ impl Wiring {
         DockerProvider::new(settings)
     }
 
-    /// Returns a model by name. `used` are the places of a script that the run has used already.
-    pub(crate) fn model(&self, name: &str, used: &[String]) -> Result<Arc<dyn Model>, CliError> {
-        if let Some(file) = name.strip_prefix("scripted:") {
-            let scripted = Scripted::load(Path::new(file), used).map_err(|error| {
-                CliError::usage(
-                    format!("cannot use the model `{name}`"),
-                    error.to_string(),
-                    "correct the script",
-                )
-            })?;
-            return Ok(Arc::new(scripted));
-        }
-        if let Some(run) = name.strip_prefix("replay:") {
-            return self.replay(run, used.len());
-        }
-        Err(CliError::usage(
-            format!("model `{name}` is not available"),
-            "this version answers from scripts and from recorded runs",
-            "use `--model scripted:FILE.jsonl` or `--model replay:RUN`",
-        ))
-    }
-
-    fn replay(&self, run: &str, used: usize) -> Result<Arc<dyn Model>, CliError> {
-        let id = self.state.find(run)?;
-        let recorded = replies::of(&self.state.run(&id))?;
-        let recorded = recorded
-            .into_iter()
-            .map(|(iteration, attempt)| RecordedReply {
-                iteration,
-                attempt: attempt.attempt,
-                text: attempt.reply,
-                usage: attempt.usage,
-            })
-            .collect();
-        Ok(Arc::new(Replay::load(id.as_str(), recorded, used)))
-    }
-
     /// Returns everything outside of a run.
     pub(crate) fn outside(
         &self,
@@ -146,19 +113,26 @@ impl Wiring {
             )
         })?;
         let used = state.map(|state| state.script.clone()).unwrap_or_default();
+        let chosen = state.and_then(|state| state.choice.as_deref().cloned());
+        let choice = chosen.unwrap_or_else(|| ModelChoice::named(&plan.model));
         Ok(Outside {
             sandboxes: self.sandboxes(&plan.sandbox, plan.container.as_ref())?,
-            model: self.model(&plan.model, &used)?,
-            price: price_of(&plan.model),
+            model: self.models.make(&choice, &used)?,
+            price: models::price_of(&choice),
+            profiles: self.profiles(),
             scm: Arc::new(scm),
             git: self.git()?,
             clock: self.clock.clone(),
             redactor: self.redactor.clone(),
         })
     }
-}
 
-/// Returns a model's price; one that nobody knows costs as much as the dearest.
-fn price_of(model: &str) -> Price {
-    price::known(model).unwrap_or_else(price::highest)
+    /// Returns what makes the model of a profile while a run is worked on.
+    fn profiles(&self) -> ProfileSource {
+        let models = self.models.clone();
+        Arc::new(move |name| {
+            let chosen = models.of_profile(name);
+            chosen.map_err(|error| format!("{}, {}", error.what, error.why))
+        })
+    }
 }

@@ -9,7 +9,7 @@ mod sandbox;
 mod scm;
 
 pub use clock::Clock;
-pub use model::{Finish, Model, ModelError, ModelRequest, Reply, Usage};
+pub use model::{Finish, LONGEST_RETRY_WAIT, Model, ModelError, ModelRequest, Reply, Usage};
 pub use sandbox::{
     Ended, Entry, EntryKind, Exec, ExecOutcome, Isolation, Labels, OutputSink, Preview, Problem,
     Program, Sandbox, SandboxError, SandboxId, SandboxInfo, SandboxProvider, SandboxSpec, Stream,

@@ -1,10 +1,13 @@
 //! The steps of an iteration around its actions: `begin` it, `ask` the model by a `call` with a
-//! `snapshot` of the files, `settle` what really happened, `close` with files on disk.
+//! `snapshot` of the files, `settle` what really happened, `close` with files on disk. `quota` waits for the end of a usage
+//! limit, `choice` takes up another model.
 
 mod ask;
 mod begin;
 mod call;
+mod choice;
 mod close;
+mod quota;
 mod responses;
 mod settle;
 mod snapshot;

@@ -14,6 +14,7 @@ use crate::clock::SystemClock;
 use crate::config::{Environment, Profiles, Settings};
 use crate::terminal::{Look, Mode, Progress};
 use crate::wire::Wiring;
+use crate::wire::models::Models;
 
 /// Where programs are looked for when the environment does not say.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -85,8 +86,18 @@ impl Context {
                 .to_owned(),
             home: self.environment.home().map(Path::to_path_buf),
             toolchains: self.environment.toolchains(),
+            models: self.models()?,
             clock: self.clock(),
             redactor: self.redactor(),
+        })
+    }
+
+    /// Returns what models are made from.
+    pub(crate) fn models(&self) -> Result<Models, CliError> {
+        Ok(Models {
+            environment: self.environment.clone(),
+            state: self.state()?,
+            clock: self.clock(),
         })
     }
 

@@ -10,7 +10,8 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::{
-    audit, completions, demo, init, lint, logs, replay, resume, run, runs, show, steer, usage,
+    audit, completions, demo, init, lint, logs, models, profile, replay, resume, run, runs, show,
+    steer, usage,
 };
 use crate::config::Environment;
 
@@ -53,10 +54,12 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
         Command::Runs(args) => runs::run(&args, context),
         Command::Show(args) => show::run(&args, context),
         Command::Logs(args) => logs::run(&args, context),
-        Command::Pause(args) => steer::run(&args, Steer::Pause, context),
+        Command::Pause(args) => steer::run(&args, &Steer::Pause, context),
         Command::Resume(args) => wait_for(resume::run(args, context)),
-        Command::Rotate(args) => steer::run(&args, Steer::Rotate, context),
-        Command::Stop(args) => steer::run(&args, Steer::Stop, context),
+        Command::Rotate(args) => steer::run(&args, &Steer::Rotate, context),
+        Command::Stop(args) => steer::run(&args, &Steer::Stop, context),
+        Command::Profile(args) => profile::run(&args, context),
+        Command::Models(args) => models::run(args, context),
         Command::Audit(args) => audit::run(&args, context),
         Command::Replay(args) => replay::run(&args, context),
         Command::Demo(args) => wait_for(demo::run(args, context)),

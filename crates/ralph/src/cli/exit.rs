@@ -36,6 +36,7 @@ impl ExitCode {
             RunStatus::Created
             | RunStatus::Preparing
             | RunStatus::Running
+            | RunStatus::WaitingQuota(_)
             | RunStatus::Verifying => Self::Runtime,
         }
     }

@@ -23,14 +23,14 @@ pub(super) async fn resume(
 ) -> Result<ExitCode, CliError> {
     let dir = context.find(run)?;
     if dir.is_held() {
-        return steer::run(run, Command::Resume, context);
+        return steer::run(run, &Command::Resume, context);
     }
     let wiring = context.wiring()?;
     let journal = Journal::open(&dir, wiring.clock.clone(), wiring.redactor.clone())?;
     let state = journal.state();
     // A run whose process died says it is active; nobody works on it, so it can be continued.
     if !state.status.is_active() {
-        run::legal(&state.status, Command::Resume).map_err(|why| {
+        run::legal(&state.status, &Command::Resume).map_err(|why| {
             CliError::runtime(
                 format!("cannot resume run `{}`", state.plan.run),
                 why,

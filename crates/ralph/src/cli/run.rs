@@ -16,6 +16,7 @@ use super::unfinished::{self, Choice};
 use crate::terminal::line::Line;
 use crate::terminal::lines::life;
 use crate::wire::Wiring;
+use crate::wire::models::{is_local, price_of};
 
 /// Plans and starts a run, or continues the task's unfinished one.
 pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, CliError> {
@@ -47,7 +48,9 @@ pub(super) async fn start(
     wiring: &Wiring,
 ) -> Result<ExitCode, CliError> {
     let mode = context.view_mode(is_json, &context.settings()?);
-    let outside = wiring.outside(&planned.plan, None)?;
+    let mut outside = wiring.outside(&planned.plan, None)?;
+    outside.model = wiring.models.make(&planned.choice, &[])?;
+    outside.price = price_of(&planned.choice);
     let dir = wiring.state.run(&planned.plan.run);
     let journal = create(&dir, planned, wiring)?;
     Box::pin(drive(dir, journal, outside, mode)).await
@@ -57,12 +60,18 @@ fn create(dir: &RunDir, planned: Planned, wiring: &Wiring) -> Result<Journal, Cl
     let Planned {
         plan,
         task,
+        choice,
         notices,
     } = planned;
     dir.create()?;
     Pinned::pin(dir, plan.task_file.clone().into(), task)?;
     let mut journal = Journal::create(dir, plan, wiring.clock.clone(), wiring.redactor.clone())?;
-    journal.append_all(notices.into_iter().map(|message| Event::Notice { message }))?;
+    let chosen = choice.profile.is_some() && !is_local(&choice);
+    let chosen = chosen.then(|| Event::ModelChosen {
+        choice: Box::new(choice),
+    });
+    let notices = notices.into_iter().map(|message| Event::Notice { message });
+    journal.append_all(chosen.into_iter().chain(notices))?;
     Ok(journal)
 }
 

@@ -1,4 +1,4 @@
-//! `ralph pause`, `rotate` and `stop`: tell a run what to do and wait for its answer.
+//! `ralph pause`, `rotate`, `stop` and `profile`: tell a run what to do and wait for its answer.
 //!
 //! A process that works on the run takes the command from its mailbox and answers in the journal. A
 //! run that nobody works on can still be ended: then this process writes the journal.
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Sends the command and tells the answer.
 pub(super) fn run(
     args: &RunArg,
-    command: Command,
+    command: &Command,
     context: &Context,
 ) -> Result<ExitCode, CliError> {
     let dir = context.find(args)?;
@@ -60,7 +60,7 @@ enum Answer {
 fn ask(
     dir: &RunDir,
     state: &RunState,
-    command: Command,
+    command: &Command,
     context: &Context,
 ) -> Result<Answer, CliError> {
     let mut reader = Reader::new(dir);
@@ -69,7 +69,7 @@ fn ask(
     // Sorts by time, so commands are taken in the order they were given.
     let nanoseconds = context.clock().now().as_nanosecond();
     let id = format!("{nanoseconds:020}-{}", std::process::id());
-    mailbox.send(&id, command)?;
+    mailbox.send(&id, command.clone())?;
     let start = Instant::now();
     loop {
         let held = dir.is_held();
@@ -100,12 +100,13 @@ fn ask(
 fn act_alone(
     dir: &RunDir,
     state: &RunState,
-    command: Command,
+    command: &Command,
     context: &Context,
 ) -> Result<(), CliError> {
     let id = &state.plan.run;
     match command {
         Command::Stop => {}
+        Command::Profile { .. } => return choose_alone(dir, state, command, context),
         Command::Pause | Command::Resume | Command::Rotate => {
             return Err(CliError::runtime(
                 format!("cannot {} run `{id}`", command.verb()),
@@ -121,13 +122,30 @@ fn act_alone(
     journal.append_all([
         Event::CommandReceived {
             id: format!("alone-{}", std::process::id()),
-            command,
+            command: command.clone(),
             refused: None,
         },
         Event::StatusChanged {
             status: RunStatus::Stopped,
         },
     ])?;
+    Ok(())
+}
+
+/// Notes a profile for a run that nobody works on; whoever resumes it takes it up.
+fn choose_alone(
+    dir: &RunDir,
+    state: &RunState,
+    command: &Command,
+    context: &Context,
+) -> Result<(), CliError> {
+    let mut journal = Journal::open(dir, context.clock(), context.redactor())?;
+    run::legal(&journal.state().status, command).map_err(|why| refused(state, command, why))?;
+    journal.append(Event::CommandReceived {
+        id: format!("alone-{}", std::process::id()),
+        command: command.clone(),
+        refused: None,
+    })?;
     Ok(())
 }
 
@@ -152,16 +170,17 @@ fn end_leftovers(state: &RunState, context: &Context) -> Result<(), CliError> {
     Ok(())
 }
 
-fn effect(command: Command) -> &'static str {
+fn effect(command: &Command) -> &'static str {
     match command {
         Command::Pause => "pause accepted; it waits at its next action",
         Command::Resume => "resume accepted",
         Command::Rotate => "rotate accepted; a fresh iteration starts at its next action",
         Command::Stop => "stop accepted; its sandbox is kept for a look",
+        Command::Profile { .. } => "profile accepted; its model answers from the next iteration on",
     }
 }
 
-fn refused(state: &RunState, command: Command, why: &str) -> CliError {
+fn refused(state: &RunState, command: &Command, why: &str) -> CliError {
     let id = &state.plan.run;
     CliError::runtime(
         format!("cannot {} run `{id}`", command.verb()),
@@ -170,7 +189,7 @@ fn refused(state: &RunState, command: Command, why: &str) -> CliError {
     )
 }
 
-fn silent(state: &RunState, command: Command) -> CliError {
+fn silent(state: &RunState, command: &Command) -> CliError {
     let id = &state.plan.run;
     CliError::runtime(
         format!("no answer from run `{id}` to {}", command.verb()),

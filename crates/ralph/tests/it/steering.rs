@@ -29,7 +29,7 @@ fn answer(
         };
         let event = Event::CommandReceived {
             id: letter.id.clone(),
-            command: letter.command,
+            command: letter.command.clone(),
             refused,
         };
         journal.append(event).unwrap();
@@ -125,7 +125,7 @@ fn a_run_that_nobody_works_on_can_be_stopped_and_nothing_else() {
     else {
         panic!("{events:?}");
     };
-    assert_eq!((*command, refused), (Command::Stop, &None));
+    assert_eq!((command, refused), (&Command::Stop, &None));
     assert_eq!(*last, status(RunStatus::Stopped));
 }
 

@@ -45,14 +45,16 @@ fn every_key_is_understood_and_comments_are_skipped() {
             (line.number, when, line.delay.as_millis(), &line.answer)
         })
         .collect();
-    let limited = Answer::Failure {
+    let limited = Answer::Failure(Failure {
         status: 429,
         retry_after: Some(Duration::from_millis(500)),
-    };
-    let silent = Answer::Failure {
+        is_quota: false,
+    });
+    let silent = Answer::Failure(Failure {
         status: 0,
         retry_after: None,
-    };
+        is_quota: false,
+    });
     let object = r#"{"z":[1,2.5],"a":"ü"}"#;
     let expected = [
         (4, Some("^sys"), 20, &reply("hello", [None; 2], [0; 2])),
@@ -118,6 +120,10 @@ fn a_wrong_line_is_named_with_what_is_wrong() {
         (
             r#"{"error": {"status": 429, "retry_after": -1}}"#,
             "`error.retry_after` is not a time in seconds: cannot convert float seconds to Duration: value is negative",
+        ),
+        (
+            r#"{"error": {"status": 503, "quota": true}}"#,
+            "`error.quota` goes with status 429, `error.status` is 503",
         ),
         (r#"{"reply": "a""#, "column 13: EOF while parsing an object"),
         (r#"{"reply": "a"} {}"#, "column 16: trailing characters"),
