@@ -251,7 +251,7 @@ impl Asking<'_> {
             dollars(header.to_str().ok()?.parse().ok()?)
         };
         match self.model.settings.endpoint.provider.as_str() {
-            "litellm_proxy" => told(),
+            "litellm_proxy" => answer.counted.billed.or_else(told),
             "openrouter" => answer.counted.billed,
             _ => None,
         }

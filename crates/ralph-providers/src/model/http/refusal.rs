@@ -53,8 +53,10 @@ impl Refusal {
     pub(super) fn in_answer(error: &Value) -> Self {
         let code = ["code", "status_code", "http_status"]
             .iter()
-            .find_map(|key| error[*key].as_u64())
-            .and_then(|code| u16::try_from(code).ok())
+            .find_map(|key| match &error[*key] {
+                Value::String(text) => text.parse().ok(),
+                number => number.as_u64().and_then(|code| u16::try_from(code).ok()),
+            })
             .filter(|code| (400..600).contains(code));
         let kind = error["type"].as_str().or(error["code"].as_str());
         let status = code.unwrap_or(match kind {
