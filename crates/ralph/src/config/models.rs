@@ -133,7 +133,7 @@ pub struct ProfileError {
     pub source_file: Option<PathBuf>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     profiles: BTreeMap<String, Profile>,
@@ -349,15 +349,20 @@ mod tests {
         .collect();
         snapbox::assert_data_eq!(
             errors.join("\n"),
-            snapbox::str![[r"
-`m.yaml` line 5, column 5: unknown field `tempreature`, expected one of litellm_model, max_output_tokens, temperature, tags, api_base, api_key_env, input_cost_per_token, output_cost_per_token, cache_read_input_token_cost, cache_creation_input_token_cost
+            snapbox::str![[r#"
+`m.yaml` line 5, column 5: unknown field `tempreature`, expected one of litellm_model, max_output_tokens, temperature, tags, api_base, api_key_env, wire, response_format, timeout_s, input_cost_per_token, output_cost_per_token, cache_read_input_token_cost, cache_creation_input_token_cost
 `m.yaml` line 5, column 18: invalid floating point
 `m.yaml` line 5, column 1: duplicate mapping key: profiles
+`m.yaml` line 2, column 1: profile `a`: `api_key_env` names `HOME`, whose name does not say that it is a key, as `MY_API_KEY` would
+`m.yaml` line 2, column 1: profile `a`: `temperature` is not between 0 and 2
+`m.yaml` line 2, column 1: profile `a`: only one of `input_cost_per_token` and `output_cost_per_token` is given
+`m.yaml` line 2, column 1: profile `a`: a price of a token is below 0 or above 1000 dollars
+`m.yaml` line 5, column 11: unknown variant `telegraph`, expected one of chat, responses, messages, gemini
 `m.yaml` line 2, column 6: missing field `litellm_model`
 `m.yaml` line 1, column 11: expected mapping start
-`m.yaml` line 1, column 1: unknown field `x`, expected one of profiles
+`m.yaml` line 1, column 1: unknown field `x`, expected one of profiles, price_file
 `m.yaml` line 1, column 1: unexpected end of input
-"]]
+"#]]
         );
     }
 }

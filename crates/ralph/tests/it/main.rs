@@ -13,6 +13,7 @@ mod follow;
 mod holding;
 mod live_steering;
 mod looks;
+mod models;
 mod project;
 mod reading;
 mod repositories;
