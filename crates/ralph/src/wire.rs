@@ -8,7 +8,6 @@ use ralph_core::plan::{ContainerPlan, RunPlan};
 use ralph_core::ports::{Clock, SandboxProvider};
 use ralph_core::profile::ModelChoice;
 use ralph_core::secret::Redactor;
-use ralph_core::state::RunState;
 use ralph_engine::git::HostGit;
 use ralph_engine::run::{Outside, ProfileSource};
 use ralph_engine::store::StateDir;
@@ -89,11 +88,12 @@ impl Wiring {
         DockerProvider::new(settings)
     }
 
-    /// Returns everything outside of a run.
+    /// Returns everything outside of a run. `used` are the places of a script that it has used already.
     pub(crate) fn outside(
         &self,
         plan: &RunPlan,
-        state: Option<&RunState>,
+        choice: &ModelChoice,
+        used: &[String],
     ) -> Result<Outside, CliError> {
         let git = Git {
             program: PathBuf::from("git"),
@@ -112,13 +112,10 @@ impl Wiring {
                 "look at the path, then try again",
             )
         })?;
-        let used = state.map(|state| state.script.clone()).unwrap_or_default();
-        let chosen = state.and_then(|state| state.choice.as_deref().cloned());
-        let choice = chosen.unwrap_or_else(|| ModelChoice::named(&plan.model));
         Ok(Outside {
             sandboxes: self.sandboxes(&plan.sandbox, plan.container.as_ref())?,
-            model: self.models.make(&choice, &used)?,
-            price: models::price_of(&choice),
+            model: self.models.make(choice, used)?,
+            price: models::price_of(choice),
             profiles: self.profiles(),
             scm: Arc::new(scm),
             git: self.git()?,

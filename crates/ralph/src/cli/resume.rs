@@ -1,5 +1,6 @@
 //! `ralph resume`: goes on with a run that waits or was interrupted.
 
+use ralph_core::profile::ModelChoice;
 use ralph_core::run::{self, Command};
 use ralph_engine::journal::Journal;
 
@@ -39,6 +40,8 @@ pub(super) async fn resume(
         })?;
     }
     let mode = context.view_mode(is_json, &context.settings()?);
-    let outside = wiring.outside(&state.plan, Some(state))?;
+    let named = || ModelChoice::named(&state.plan.model);
+    let choice = state.choice.as_deref().cloned().unwrap_or_else(named);
+    let outside = wiring.outside(&state.plan, &choice, &state.script)?;
     Box::pin(drive(dir, journal, outside, mode)).await
 }

@@ -16,7 +16,7 @@ use super::unfinished::{self, Choice};
 use crate::terminal::line::Line;
 use crate::terminal::lines::life;
 use crate::wire::Wiring;
-use crate::wire::models::{is_local, price_of};
+use crate::wire::models::is_local;
 
 /// Plans and starts a run, or continues the task's unfinished one.
 pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, CliError> {
@@ -48,9 +48,7 @@ pub(super) async fn start(
     wiring: &Wiring,
 ) -> Result<ExitCode, CliError> {
     let mode = context.view_mode(is_json, &context.settings()?);
-    let mut outside = wiring.outside(&planned.plan, None)?;
-    outside.model = wiring.models.make(&planned.choice, &[])?;
-    outside.price = price_of(&planned.choice);
+    let outside = wiring.outside(&planned.plan, &planned.choice, &[])?;
     let dir = wiring.state.run(&planned.plan.run);
     let journal = create(&dir, planned, wiring)?;
     Box::pin(drive(dir, journal, outside, mode)).await

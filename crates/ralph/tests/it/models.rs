@@ -237,10 +237,10 @@ fn profiles_are_listed_with_what_they_lack() {
         listed.stdout,
         str![[r#"
 PROFILE  MODEL[..]$/M IN·OUT  KEY                  TAGS
-far      zai/glm-4.7[..]0.6 · 2.2   missing              
+far      zai/glm-4.7[..]0.6 · 2.2   missing
     `ZAI_API_KEY` is not set
-file     scripted:[..]other.jsonl  0 · 0       not needed           
-strange  acme/two[..]unknown     not needed           
+file     scripted:[..]other.jsonl  0 · 0       not needed
+strange  acme/two[..]unknown     ACME_API_KEY is set
 web *    acme/one[..]1 · 2       ACME_API_KEY is set  default
 
 "#]]
@@ -281,13 +281,13 @@ fn a_model_can_be_tried() {
     assert_data_eq!(
         good.stdout,
         str![[r#"
-  model     acme/one
-  answered  one
-  reply     {"summary": "ready", "actions": []}
-  tokens    1,000 in, 200 out, 0 from a cache
-  cost      $0.001400
-  time      [..]
-  usable    yes
+  model    acme/one
+  answered one
+  reply    {"summary": "ready", "actions": []}
+  tokens   1,000 in, 200 out, 0 from a cache
+  cost     $0.001400
+  time     [..]
+  usable   yes
 
 "#]]
     );
