@@ -115,17 +115,23 @@ impl FakeAnswer {
     }
 
     fn write(&self, out: &mut TcpStream) -> io::Result<()> {
-        let mut head = format!("HTTP/1.1 {} Status\r\nconnection: close\r\n", self.status);
+        // In one piece: a client that hears half of a head waits for the rest.
+        let mut head = Vec::new();
+        write!(
+            head,
+            "HTTP/1.1 {} Status\r\nconnection: close\r\n",
+            self.status
+        )?;
         for (name, value) in &self.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            write!(head, "{name}: {value}\r\n")?;
         }
         let length: usize = self.pieces.iter().map(Piece::length).sum();
         if self.is_stream {
-            head.push_str("transfer-encoding: chunked\r\n\r\n");
+            write!(head, "transfer-encoding: chunked\r\n\r\n")?;
         } else {
-            head.push_str(&format!("content-length: {length}\r\n\r\n"));
+            write!(head, "content-length: {length}\r\n\r\n")?;
         }
-        out.write_all(head.as_bytes())?;
+        out.write_all(&head)?;
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) if self.is_stream => {

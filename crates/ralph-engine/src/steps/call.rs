@@ -197,7 +197,8 @@ fn spread(most: Duration) -> Duration {
     let chance = std::collections::hash_map::RandomState::new()
         .build_hasher()
         .finish();
-    most.mul_f64(f64::from(chance as u32) / f64::from(u32::MAX))
+    let thousandths = u32::try_from(chance % 1001).unwrap_or_default();
+    most * thousandths / 1000
 }
 
 #[cfg(test)]

@@ -53,9 +53,11 @@ impl Refusal {
     pub(super) fn in_answer(error: &Value) -> Self {
         let code = ["code", "status_code", "http_status"]
             .iter()
-            .find_map(|key| match &error[*key] {
-                Value::String(text) => text.parse().ok(),
-                number => number.as_u64().and_then(|code| u16::try_from(code).ok()),
+            .find_map(|key| {
+                let code = &error[*key];
+                let number = || code.as_u64().and_then(|code| u16::try_from(code).ok());
+                let text = code.as_str().and_then(|text| text.parse().ok());
+                text.or_else(number)
             })
             .filter(|code| (400..600).contains(code));
         let kind = error["type"].as_str().or(error["code"].as_str());
@@ -176,73 +178,72 @@ mod tests {
         }
     }
 
+    const QUOTA: &str =
+        r#"{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}"#;
+    const RATE: &str = r#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#;
+    const CREDIT: &str = r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}"#;
+    const BALANCE: &str = r#"{"error":"Insufficient Balance"}"#;
+
     #[test]
-    fn a_refusal_says_whether_waiting_helps() {
-        let quota = r#"{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}"#;
-        let rate = r#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#;
-        let credit = r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}"#;
+    fn a_limit_is_waited_for() {
+        let used_up = "insufficient_quota: You exceeded your current quota";
+        let slow = "rate_limit_error: slow down";
         for (status, body, wait, expected) in [
-            (500, "", None, "transient 500 None "),
+            (429, RATE, Some(5), format!("transient 429 Some(5s) {slow}")),
+            (
+                429,
+                RATE,
+                Some(18_000),
+                format!("quota Some(18000s) {slow}"),
+            ),
+            (429, QUOTA, None, format!("quota None {used_up}")),
+            (
+                429,
+                QUOTA,
+                Some(34),
+                format!("transient 429 Some(34s) {used_up}"),
+            ),
+            (402, BALANCE, None, "quota None Insufficient Balance".into()),
+            (
+                400,
+                CREDIT,
+                None,
+                "quota None invalid_request_error: Your credit balance is too low".into(),
+            ),
+        ] {
+            assert_eq!(seen(status, body, wait), expected);
+        }
+    }
+
+    #[test]
+    fn other_refusals_are_busy_strange_or_final() {
+        let page = "a web page instead of an answer";
+        for (status, body, wait, expected) in [
+            (500, "", None, "transient 500 None ".to_owned()),
             (
                 503,
                 "<html>busy</html>",
                 Some(3),
-                "transient 503 Some(3s) a web page instead of an answer",
-            ),
-            (
-                429,
-                rate,
-                Some(5),
-                "transient 429 Some(5s) rate_limit_error: slow down",
-            ),
-            (
-                429,
-                rate,
-                Some(18_000),
-                "quota Some(18000s) rate_limit_error: slow down",
-            ),
-            (
-                429,
-                quota,
-                None,
-                "quota None insufficient_quota: You exceeded your current quota",
-            ),
-            (
-                429,
-                quota,
-                Some(34),
-                "transient 429 Some(34s) insufficient_quota: You exceeded your current quota",
-            ),
-            (
-                402,
-                "{\"error\":\"Insufficient Balance\"}",
-                None,
-                "quota None Insufficient Balance",
-            ),
-            (
-                400,
-                credit,
-                None,
-                "quota None invalid_request_error: Your credit balance is too low",
+                format!("transient 503 Some(3s) {page}"),
             ),
             (
                 401,
-                "{\"error\":{\"message\":\"bad key sk-1\"}}",
+                r#"{"error":{"message":"bad key"}}"#,
                 None,
-                "unauthorized 401 Some(\"M_API_KEY\")",
+                "unauthorized 401 Some(\"M_API_KEY\")".into(),
             ),
-            (403, "", None, "unauthorized 403 Some(\"M_API_KEY\")"),
+            (403, "", None, "unauthorized 403 Some(\"M_API_KEY\")".into()),
             (
                 404,
-                "{\"detail\":\"no such model\"}",
+                r#"{"detail":"no such model"}"#,
                 None,
-                "broken status 404, no such model",
+                "broken status 404, no such model".into(),
             ),
             (
                 413,
                 "too\n\u{1b}[31m large",
                 None,
-                "broken status 413, too [31m large",
+                "broken status 413, too [31m large".into(),
             ),
         ] {
             assert_eq!(seen(status, body, wait), expected);

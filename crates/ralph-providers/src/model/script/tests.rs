@@ -121,10 +121,6 @@ fn a_wrong_line_is_named_with_what_is_wrong() {
             r#"{"error": {"status": 429, "retry_after": -1}}"#,
             "`error.retry_after` is not a time in seconds: cannot convert float seconds to Duration: value is negative",
         ),
-        (
-            r#"{"error": {"status": 503, "quota": true}}"#,
-            "`error.quota` goes with status 429, `error.status` is 503",
-        ),
         (r#"{"reply": "a""#, "column 13: EOF while parsing an object"),
         (r#"{"reply": "a"} {}"#, "column 16: trailing characters"),
     ];
@@ -132,6 +128,14 @@ fn a_wrong_line_is_named_with_what_is_wrong() {
         let error = read_text(format!("\n{{\"reply\": \"fine\"}}\n{line}\n")).unwrap_err();
         assert_eq!(error, format!("script `s.jsonl`, line 3: {why}"), "{line}");
     }
+}
+
+#[test]
+fn a_quota_needs_its_status() {
+    let error = read_text(r#"{"error": {"status": 503, "quota": true}}"#).unwrap_err();
+    let expected =
+        "script `s.jsonl`, line 1: `error.quota` goes with status 429, `error.status` is 503";
+    assert_eq!(error, expected);
 }
 
 #[test]
