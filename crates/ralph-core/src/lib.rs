@@ -11,6 +11,8 @@
 //! - [`run`] holds the statuses, the commands and the table of which is allowed when.
 //! - [`event`] is the journal's one versioned enum, [`state`] folds it into where a run stands.
 //! - [`verdict`] decides whether a run is green, [`surface`] which changes touch its verification.
+//! - [`image`] says what the images of container sandboxes are made from and called.
+//! - [`net`] decides what a sandbox may reach.
 //! - [`secret`] keeps secrets out of sight, in types and in streams.
 //! - [`ports`] are the traits that the outside implements.
 
@@ -18,8 +20,10 @@ pub mod action;
 pub mod budget;
 pub mod event;
 pub mod id;
+pub mod image;
 pub mod lint;
 pub mod money;
+pub mod net;
 pub mod patch;
 pub mod path;
 pub mod plan;

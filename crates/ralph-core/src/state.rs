@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::budget::{Limits, Spent};
-use crate::event::{ActionResult, Event, Metrics, Purpose, Record};
+use crate::event::{ActionResult, DiffSize, Event, MessageState, Metrics, Purpose, Record};
 use crate::id::{CommitId, Digest};
 use crate::money::Usd;
 use crate::plan::RunPlan;
-use crate::ports::{PullRequest, SandboxId, Usage};
+use crate::ports::{AgentEnd, PullRequest, SandboxId, Usage};
 use crate::profile::ModelChoice;
 use crate::run::{Command, RunStatus};
 
@@ -77,6 +77,14 @@ pub struct RunState {
     pub last_letter: Option<String>,
     /// Where the last iteration sent the run, until it is there.
     pub then: Option<RunStatus>,
+    /// Hosts that something in the sandbox wanted to reach and may not.
+    pub blocked_hosts: BTreeSet<String>,
+    /// Hosts that a person has allowed during the run.
+    pub allowed_hosts: BTreeSet<String>,
+    /// Messages of people that no agent has got yet, by id, oldest first.
+    pub messages: BTreeMap<String, String>,
+    /// How many iterations in a row changed nothing at all.
+    pub idle: u32,
     /// The iteration that was started and not finished.
     pub open: Option<OpenIteration>,
 }
@@ -116,6 +124,8 @@ pub struct OpenIteration {
     pub results: BTreeMap<usize, ActionResult>,
     /// The action that was begun and has not ended, with the digest its file will have.
     pub pending: Option<(usize, Option<Digest>)>,
+    /// How the agent's program ended last.
+    pub agent_end: Option<AgentEnd>,
 }
 
 impl RunState {
@@ -155,6 +165,10 @@ impl RunState {
             wanted_profile: None,
             last_letter: None,
             then: None,
+            blocked_hosts: BTreeSet::new(),
+            allowed_hosts: BTreeSet::new(),
+            messages: BTreeMap::new(),
+            idle: 0,
             open: None,
             plan: (**plan).clone(),
         })
@@ -197,6 +211,14 @@ impl RunState {
             | Event::QuotaCountdown { .. }
             | Event::StillActive {}
             | Event::Notice { .. } => {}
+            Event::HostBlocked { host, .. } => {
+                self.blocked_hosts.insert(host.clone());
+            }
+            Event::HostAllowed { host } => {
+                self.blocked_hosts.remove(host);
+                self.allowed_hosts.insert(host.clone());
+            }
+            Event::MessageMoved { id, text, to } => self.apply_message(id, text, *to),
             Event::RunOpened { .. }
             | Event::CommandReceived { .. }
             | Event::StatusChanged { .. }
@@ -232,6 +254,10 @@ impl RunState {
             | Event::ActionFinished { .. }
             | Event::ClaimChecked { .. }
             | Event::TestsRun { .. }
+            | Event::AgentStarted { .. }
+            | Event::AgentDid { .. }
+            | Event::AgentCharged { .. }
+            | Event::AgentFinished { .. }
             | Event::IterationFinished { .. } => self.apply_iteration(record),
         }
     }
@@ -325,7 +351,14 @@ impl RunState {
                 self.usage.add(*usage);
                 self.cost += *cost_usd;
             }
+            Event::AgentCharged {
+                usage, cost_usd, ..
+            } => {
+                self.usage.add(*usage);
+                self.cost += *cost_usd;
+            }
             Event::IterationFinished { metrics, then, .. } => {
+                self.count_idle(metrics);
                 self.open = None;
                 self.then.clone_from(then);
                 if self.refused_in < metrics.iteration {
@@ -342,6 +375,30 @@ impl RunState {
         if let Some(open) = &mut self.open {
             open.apply(&record.event);
         }
+    }
+}
+
+impl RunState {
+    fn apply_message(&mut self, id: &str, text: &str, to: MessageState) {
+        match to {
+            MessageState::Queued => {
+                self.messages.insert(id.to_owned(), text.to_owned());
+            }
+            MessageState::Delivered | MessageState::Acknowledged => {
+                self.messages.remove(id);
+            }
+        }
+    }
+
+    /// Counts an iteration that neither committed, nor changed a file, nor ticked a box.
+    fn count_idle(&mut self, metrics: &Metrics) {
+        let before = self.last_metrics.as_ref();
+        let ticked_before = before.map_or(0, |last| last.boxes_ticked);
+        let head_before = self.open.as_ref().map(|open| &open.head);
+        let is_idle = metrics.diff == DiffSize::default()
+            && head_before == Some(&metrics.head)
+            && metrics.boxes_ticked == ticked_before;
+        self.idle = if is_idle { self.idle + 1 } else { 0 };
     }
 }
 
@@ -364,6 +421,7 @@ impl OpenIteration {
             cost: Usd::ZERO,
             results: BTreeMap::new(),
             pending: None,
+            agent_end: None,
         }
     }
 
@@ -405,6 +463,26 @@ impl OpenIteration {
                 self.model_ms += duration_ms;
                 self.usage.add(*usage);
                 self.cost += *cost_usd;
+            }
+            Event::AgentStarted {
+                attempt,
+                prompt_bytes,
+                ..
+            } => {
+                self.attempts = *attempt;
+                self.prompt_bytes = *prompt_bytes;
+            }
+            Event::AgentCharged {
+                usage, cost_usd, ..
+            } => {
+                self.usage.add(*usage);
+                self.cost += *cost_usd;
+            }
+            Event::AgentFinished {
+                duration_ms, end, ..
+            } => {
+                self.model_ms += duration_ms;
+                self.agent_end = Some(end.clone());
             }
             Event::ReplyRejected { errors, .. } => self.rejected = Some(errors.clone()),
             Event::ReplyAccepted { .. } => self.accepted = true,

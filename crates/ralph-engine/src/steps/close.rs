@@ -33,6 +33,8 @@ pub(crate) struct Now {
     pub(crate) changed: bool,
     /// What changed since the start of the iteration.
     pub(crate) diff: DiffSize,
+    /// Whether a box was ticked.
+    pub(crate) ticked: bool,
     /// Whether a milestone became complete.
     pub(crate) milestone_reached: bool,
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use super::guest::Guest;
-use super::{exec, listen, transfer};
+use super::listen::Listener;
+use super::{exec, transfer};
 use crate::wire::{
-    Failure, FrameError, Link, Opened, PROTOCOL, Reply, Request, Side, Stream, Welcome,
+    Failure, FrameError, Link, Listening, Opened, PROTOCOL, Reply, Request, Side, Stream, Welcome,
 };
 
 /// Answers the host until the connection ends; then nothing runs any more.
@@ -44,7 +44,11 @@ async fn answer(guest: Arc<Guest>, link: Link, opened: Opened) {
     };
     let reply = match request {
         Request::Exec(request) => return exec::exec(&guest, request, stream).await,
-        Request::Listen { name, address } => return listened(name, &address, link, stream).await,
+        Request::Listen {
+            name,
+            address,
+            listening,
+        } => return listened(name, (&address, listening), link, stream).await,
         Request::Hello(_) => Reply::Welcome(Welcome {
             protocol: PROTOCOL,
             user: guest.user.map_or_else(own_user, |user| user.user),
@@ -61,14 +65,19 @@ async fn answer(guest: Arc<Guest>, link: Link, opened: Opened) {
 }
 
 /// Listens until the host closes the stream.
-async fn listened(name: String, address: &str, link: Link, mut stream: Stream) {
-    let listener = match TcpListener::bind(address).await {
+async fn listened(
+    name: String,
+    (address, listening): (&str, Listening),
+    link: Link,
+    mut stream: Stream,
+) {
+    let listener = match Listener::bind(address, listening).await {
         Ok(listener) => listener,
         Err(error) => return stream.sender.message(&Reply::Failed(error.into())),
     };
     stream.sender.message(&Reply::Done);
     tokio::select! {
-        () = listen::relay(listener, name, link) => {}
+        () = listener.relay(name, link) => {}
         _ = stream.messages.next() => {}
     }
 }

@@ -1,6 +1,8 @@
 //! How many bytes may still be sent on a stream.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use tokio::sync::Notify;
 
@@ -11,6 +13,8 @@ use super::frame::WINDOW;
 pub(super) struct Credit {
     left: AtomicUsize,
     changed: Notify,
+    /// Who is polled for it instead of waiting; a stream has one at most.
+    polled: Mutex<Option<Waker>>,
 }
 
 /// More than any window: the stream is over, and whatever is sent goes nowhere.
@@ -21,6 +25,7 @@ impl Credit {
         Self {
             left: AtomicUsize::new(WINDOW),
             changed: Notify::new(),
+            polled: Mutex::new(None),
         }
     }
 
@@ -37,19 +42,43 @@ impl Credit {
     /// Adds what the other side has given; tells whether that is no more than it took.
     pub(super) fn grant(&self, bytes: usize) -> bool {
         let before = self.left.fetch_add(bytes, Ordering::AcqRel);
-        self.changed.notify_waiters();
+        self.wake();
         before >= OVER || before.saturating_add(bytes) <= WINDOW
     }
 
     /// Lets everybody go who waits: nothing is sent any more.
     pub(super) fn end(&self) {
         self.left.store(OVER, Ordering::Release);
-        self.changed.notify_waiters();
+        self.wake();
     }
 
     /// Tells whether nothing is sent any more.
     pub(super) fn is_over(&self) -> bool {
         self.left() > WINDOW
+    }
+
+    /// Returns how much may be sent, as soon as it is anything.
+    pub(super) fn poll_any(&self, context: &Context<'_>) -> Poll<usize> {
+        if self.left() == 0 {
+            *self.polled() = Some(context.waker().clone());
+            // It may have come before anybody knew whom to wake.
+            if self.left() == 0 {
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(self.left())
+    }
+
+    fn polled(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
+        self.polled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self) {
+        self.changed.notify_waiters();
+        let waker = self.polled().take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
     }
 
     /// Waits until so many bytes may be sent.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +79,22 @@ pub enum Request {
         name: String,
         /// The address, as `127.0.0.1:3128`.
         address: String,
+        /// What it listens for.
+        #[serde(default)]
+        listening: Listening,
     },
+}
+
+/// What is listened for inside.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Listening {
+    /// Connections; each is a stream.
+    #[default]
+    Connections,
+    /// Datagrams; each is a stream that carries it, after its length in two bytes, and the answer
+    /// in the same form.
+    Datagrams,
 }
 
 /// How to write a file.
@@ -150,8 +166,12 @@ pub struct Stat {
 /// What the guest opens a stream with when something inside connects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connect {
-    /// What the host calls the address that was connected to.
+    /// What the host calls the address that is listened on.
     pub listener: String,
+    /// The address that was really connected to.
+    pub local: SocketAddr,
+    /// Who connected.
+    pub peer: SocketAddr,
 }
 
 /// Why something was not done.

@@ -6,18 +6,21 @@
 //! what waits in memory is bounded.
 //!
 //! - `frame` is the form on the wire; `link` is a connection, `stream` one stream of it, `credit`
-//!   how much may be sent.
+//!   how much may be sent; `duplex` makes a connection of a stream.
 //! - `message` is what host and guest say to each other.
 
 mod credit;
+mod duplex;
 mod frame;
 mod link;
 mod message;
 mod stream;
 
-pub use frame::{Flow, Frame, FrameError, Kind, MAX_PAYLOAD, WINDOW};
-pub use link::{Incoming, Link, Side};
+pub use duplex::Duplex;
+pub use frame::{Flow, Frame, FrameError, Kind, MAX_MESSAGE, MAX_PAYLOAD, WINDOW};
+pub use link::{Incoming, Link, NotOpened, Side};
 pub use message::{
-    Connect, ExecRequest, Failure, Hello, PROTOCOL, Reply, Request, Signal, Stat, Welcome, WriteWay,
+    Connect, ExecRequest, Failure, Hello, Listening, PROTOCOL, Reply, Request, Signal, Stat,
+    Welcome, WriteWay,
 };
 pub use stream::{Data, Messages, Opened, Sender, Stream};

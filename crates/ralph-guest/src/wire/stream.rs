@@ -1,6 +1,7 @@
 //! One stream of a connection.
 
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -87,6 +88,11 @@ impl Sender {
         self.credit.at_least(bytes).await;
     }
 
+    /// Returns how much can be sent, as soon as it is anything.
+    pub(super) fn poll_room(&self, context: &Context<'_>) -> Poll<usize> {
+        self.credit.poll_any(context)
+    }
+
     /// Sends bytes that there is room for.
     pub fn data(&self, flow: Flow, bytes: Vec<u8>) {
         self.credit.spend(bytes.len());
@@ -137,6 +143,13 @@ impl Data {
     pub async fn next(&mut self) -> Option<(Flow, Vec<u8>)> {
         let piece = self.queue.recv().await?;
         Some(self.take(piece))
+    }
+
+    /// Polls for the next bytes.
+    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
+        self.queue
+            .poll_recv(context)
+            .map(|piece| piece.map(|piece| self.take(piece).1))
     }
 
     /// Returns the next bytes if they are here already.

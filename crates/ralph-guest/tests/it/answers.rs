@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use ralph_guest::command::{Ended, Program};
 use ralph_guest::wire::{
-    Connect, ExecRequest, Failure, Flow, Hello, PROTOCOL, Reply, Request, Signal, Stat, WriteWay,
+    Connect, ExecRequest, Failure, Flow, Hello, Listening, PROTOCOL, Reply, Request, Signal, Stat,
+    WriteWay,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -254,6 +255,7 @@ async fn connections_inside_become_streams() {
     let listen = Request::Listen {
         name: "door".into(),
         address: address.clone(),
+        listening: Listening::Connections,
     };
     let mut listening = guest.open(&listen);
     assert_eq!(answer(&mut listening).await.0, Reply::Done);
@@ -263,6 +265,8 @@ async fn connections_inside_become_streams() {
     let mut opened = guest.incoming.recv().await.unwrap();
     let connect: Connect = serde_json::from_slice(&opened.message).unwrap();
     assert_eq!(connect.listener, "door");
+    assert_eq!(connect.local.to_string(), address);
+    assert_eq!(connect.peer, inside.local_addr().unwrap());
     assert_eq!(
         opened.stream.data.next().await,
         Some((Flow::Main, b"question".to_vec()))
@@ -292,4 +296,30 @@ async fn what_is_not_understood_is_said() {
         text.starts_with("the request is not understood: unknown variant `dance`"),
         "{text}"
     );
+}
+
+#[tokio::test]
+async fn datagrams_inside_become_streams() {
+    let mut guest = Conversation::begin();
+    let free = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let listen = Request::Listen {
+        name: "names".into(),
+        address: address.clone(),
+        listening: Listening::Datagrams,
+    };
+    let mut listening = guest.open(&listen);
+    assert_eq!(answer(&mut listening).await.0, Reply::Done);
+    let inside = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    inside.send_to(b"who?", &address).await.unwrap();
+    let opened = guest.incoming.recv().await.unwrap();
+    let mut stream = ralph_guest::wire::Duplex::from(opened.stream);
+    let mut question = [0; 6];
+    stream.read_exact(&mut question).await.unwrap();
+    assert_eq!(&question, b"\0\x04who?");
+    stream.write_all(b"\0\x03me!").await.unwrap();
+    let mut got = [0; 16];
+    let (count, from) = inside.recv_from(&mut got).await.unwrap();
+    assert_eq!((&got[..count], from.to_string()), (&b"me!"[..], address));
 }

@@ -7,6 +7,8 @@
 mod convert;
 mod docker;
 mod local;
+mod way_out;
 
-pub use docker::{DockerProvider, DockerSettings, Found, Limits, Reach};
+pub use docker::{DockerProvider, DockerSettings, Found, Limits, Reach, Remnant};
 pub use local::LocalProvider;
+pub use way_out::{Connection, Listener, WayOut};

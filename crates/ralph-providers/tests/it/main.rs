@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod model_http;
 #[cfg(test)]
+mod prune;
+#[cfg(test)]
 mod sandbox_docker;
 #[cfg(test)]
 mod sandbox_local;

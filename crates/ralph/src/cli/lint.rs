@@ -65,7 +65,7 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, CliErr
 
 /// Looks whether the task's model has a price. A profile that is not here says nothing about the task.
 fn unknown_price(task: &TaskFile, context: &Context) -> Option<Finding> {
-    let choice = planning::model_choice(None, None, task, context).ok()?;
+    let choice = planning::model_choice(None, None, Some(task), context).ok()?;
     lint::unknown_price(task, &choice.model, choice.price.as_ref())
 }
 

@@ -1,5 +1,6 @@
 //! `ralph resume`: goes on with a run that waits or was interrupted.
 
+use ralph_core::event::Event;
 use ralph_core::profile::ModelChoice;
 use ralph_core::run::{self, Command};
 use ralph_engine::journal::Journal;
@@ -9,6 +10,7 @@ use super::context::Context;
 use super::drive::drive;
 use super::error::CliError;
 use super::exit::ExitCode;
+use super::prune;
 use super::steer;
 
 /// Tells a waiting process to go on, or takes the run over.
@@ -27,7 +29,7 @@ pub(super) async fn resume(
         return steer::run(run, &Command::Resume, context);
     }
     let wiring = context.wiring()?;
-    let journal = Journal::open(&dir, wiring.clock.clone(), wiring.redactor.clone())?;
+    let mut journal = Journal::open(&dir, wiring.clock.clone(), wiring.redactor.clone())?;
     let state = journal.state();
     // A run whose process died says it is active; nobody works on it, so it can be continued.
     if !state.status.is_active() {
@@ -43,5 +45,8 @@ pub(super) async fn resume(
     let named = || ModelChoice::named(&state.plan.model);
     let choice = state.choice.as_deref().cloned().unwrap_or_else(named);
     let outside = wiring.outside(&state.plan, &choice, &state.script)?;
+    for message in prune::tidy_up(&state.plan, &wiring).await {
+        journal.append(Event::Notice { message })?;
+    }
     Box::pin(drive(dir, journal, outside, mode)).await
 }

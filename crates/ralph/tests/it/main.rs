@@ -6,11 +6,15 @@
 )]
 
 mod bad_input;
+#[cfg(target_os = "linux")]
+mod care;
 mod contract;
 #[cfg(target_os = "linux")]
 mod crash;
+mod docker_run;
 mod follow;
 mod holding;
+mod images;
 mod live_steering;
 mod looks;
 mod models;

@@ -1,0 +1,77 @@
+//! A stream as a connection, for what reads and writes bytes.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::frame::{Flow, MAX_PAYLOAD};
+use super::stream::{Data, Messages, Sender, Stream};
+
+/// A stream as a connection. What the other side says in messages is not for it.
+#[derive(Debug)]
+pub struct Duplex {
+    sender: Sender,
+    data: Data,
+    /// Kept, so that the stream stays open.
+    _messages: Messages,
+    piece: Vec<u8>,
+    read: usize,
+}
+
+impl From<Stream> for Duplex {
+    fn from(stream: Stream) -> Self {
+        Self {
+            sender: stream.sender,
+            data: stream.data,
+            _messages: stream.messages,
+            piece: Vec::new(),
+            read: 0,
+        }
+    }
+}
+
+impl AsyncRead for Duplex {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        while self.read == self.piece.len() {
+            match ready!(self.data.poll_next(context)) {
+                Some(piece) => (self.piece, self.read) = (piece, 0),
+                None => return Poll::Ready(Ok(())),
+            }
+        }
+        let count = buffer.remaining().min(self.piece.len() - self.read);
+        buffer.put_slice(&self.piece[self.read..self.read + count]);
+        self.read += count;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Duplex {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let room = ready!(self.sender.poll_room(context));
+        if self.sender.is_over() {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        let count = bytes.len().min(room).min(MAX_PAYLOAD);
+        self.sender.data(Flow::Main, bytes[..count].to_vec());
+        Poll::Ready(Ok(count))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.sender.end();
+        Poll::Ready(Ok(()))
+    }
+}

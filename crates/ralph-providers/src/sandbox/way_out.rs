@@ -1,0 +1,40 @@
+//! The one way out of a sandbox without a network: connections inside that somebody here answers.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use async_trait::async_trait;
+use ralph_guest::wire::{Duplex, Listening};
+
+/// An address inside of a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listener {
+    /// What its connections are told apart by.
+    pub name: String,
+    /// The address, as `127.0.0.1:3128`.
+    pub address: String,
+    /// What it listens for.
+    pub listening: Listening,
+}
+
+/// A connection that something in a sandbox made.
+#[derive(Debug)]
+pub struct Connection {
+    /// The listener it came to.
+    pub listener: String,
+    /// The address it was made to.
+    pub local: SocketAddr,
+    /// The connection.
+    pub stream: Duplex,
+}
+
+/// Answers what commands in a sandbox connect to.
+#[async_trait]
+pub trait WayOut: Send + Sync {
+    /// Returns the addresses that are listened on.
+    fn listeners(&self) -> Vec<Listener>;
+    /// Returns what commands have to know to use it.
+    fn environment(&self) -> BTreeMap<String, String>;
+    /// Sees one connection to its end.
+    async fn answer(&self, connection: Connection);
+}

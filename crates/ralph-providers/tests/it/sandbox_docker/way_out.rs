@@ -1,0 +1,105 @@
+//! The one way out: connections inside that this process answers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ralph_core::ports::{Ended, Exec, SandboxProvider as _, SandboxSpec};
+use ralph_guest::wire::Listening;
+use ralph_providers::sandbox::{Connection, DockerProvider, Listener, WayOut};
+use ralph_test::{Collect, left_out_without_docker};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::place::Place;
+
+/// Says where a connection came from, and gives back what it got.
+struct Echo;
+
+#[async_trait]
+impl WayOut for Echo {
+    fn listeners(&self) -> Vec<Listener> {
+        [
+            ("high", "127.0.0.1:3128", Listening::Connections),
+            ("low", "0.0.0.0:80", Listening::Connections),
+            ("names", "127.0.0.1:53", Listening::Datagrams),
+        ]
+        .map(|(name, address, listening)| Listener {
+            name: name.into(),
+            address: address.into(),
+            listening,
+        })
+        .into()
+    }
+
+    fn environment(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([("THE_DOOR".to_owned(), "127.0.0.1:3128".to_owned())])
+    }
+
+    async fn answer(&self, connection: Connection) {
+        let Connection {
+            listener,
+            local,
+            mut stream,
+        } = connection;
+        if listener == "names" {
+            let mut question = vec![0; usize::from(stream.read_u16().await.unwrap())];
+            stream.read_exact(&mut question).await.unwrap();
+            stream
+                .write_u16(2 * u16::try_from(question.len()).unwrap())
+                .await
+                .unwrap();
+            stream.write_all(&question.repeat(2)).await.unwrap();
+            return;
+        }
+        let mut got = Vec::new();
+        stream.read_to_end(&mut got).await.unwrap();
+        let head = format!("{listener} {local}: ");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&got).await.unwrap();
+        stream.shutdown().await.unwrap();
+    }
+}
+
+const CLIENT: &str = r#"
+import os, socket
+def ask(address, data):
+    s = socket.create_connection(address, 5); s.sendall(data); s.shutdown(socket.SHUT_WR)
+    got = b''
+    while True:
+        piece = s.recv(65536)
+        if not piece: return got
+        got += piece
+host, port = os.environ['THE_DOOR'].split(':')
+print(ask((host, int(port)), b'hello').decode())
+print(ask(('127.1.2.3', 80), b'there').decode())
+big = os.urandom(3_000_000)
+print(ask((host, int(port)), big) == b'high 127.0.0.1:3128: ' + big)
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.settimeout(5)
+u.sendto(b'abc', ('127.0.0.1', 53)); print(u.recvfrom(100)[0].decode())
+try: socket.create_connection(('192.0.2.1', 80), 2); print('out!')
+except OSError as error: print(error.errno)
+"#;
+
+async fn answered(place: Place) {
+    let provider: DockerProvider = place.another().with_way_out(Arc::new(Echo));
+    let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
+    let mut output = Collect::default();
+    let exec = Exec::argv(["python3", "-c", CLIENT], Duration::from_secs(30));
+    let outcome = sandbox.exec(exec, &mut output).await;
+    sandbox.remove().await.unwrap();
+    assert_eq!(output.stderr_text(), "");
+    assert_eq!(
+        output.stdout_text(),
+        "high 127.0.0.1:3128: hello\nlow 127.1.2.3:80: there\nTrue\nabcabc\n101\n"
+    );
+    assert_eq!(outcome.unwrap().ended, Ended::Exited(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commands_reach_the_door_and_nothing_else() {
+    if !left_out_without_docker() {
+        answered(Place::new()).await;
+        answered(Place::attached()).await;
+    }
+}
