@@ -15,6 +15,7 @@ use crate::clock::SystemClock;
 use crate::config::{Environment, Profiles, Settings};
 use crate::terminal::{Look, Mode, Progress};
 use crate::wire::Wiring;
+use crate::wire::models::Models;
 
 /// Where programs are looked for when the environment does not say.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -100,12 +101,26 @@ impl Context {
 
     fn wiring_with(&self, state: StateDir) -> Wiring {
         Wiring {
+            models: self.models_with(state.clone()),
             state,
             search_path: self.search_path(),
             home: self.environment.home().map(Path::to_path_buf),
             toolchains: self.environment.toolchains(),
             clock: self.clock(),
             redactor: self.redactor(),
+        }
+    }
+
+    /// Returns what models are made from.
+    pub(crate) fn models(&self) -> Result<Models, CliError> {
+        Ok(self.models_with(self.state()?))
+    }
+
+    fn models_with(&self, state: StateDir) -> Models {
+        Models {
+            environment: self.environment.clone(),
+            state,
+            clock: self.clock(),
         }
     }
 
