@@ -69,11 +69,18 @@ impl RunError {
             Self::Scm(ScmError::Io { .. } | ScmError::Damaged { .. }) => {
                 "repair it, then `ralph resume`".into()
             }
-            Self::Model(ModelError::Unauthorized { .. }) => {
+            Self::Model(ModelError::Unauthorized { key: Some(key), .. }) => {
+                format!("give it a valid key in `{key}`, then `ralph resume`")
+            }
+            Self::Model(ModelError::Unauthorized { key: None, .. }) => {
                 "give it a valid key, then `ralph resume`".into()
             }
-            Self::Model(ModelError::Transient { .. }) => {
+            Self::Model(ModelError::Transient { .. } | ModelError::CutOff { .. }) => {
                 "wait a little, then `ralph resume`".into()
+            }
+            Self::Model(ModelError::QuotaUsedUp { .. }) => {
+                "raise the limit or choose another model with `ralph profile`, then `ralph resume`"
+                    .into()
             }
             Self::Model(ModelError::Broken { .. }) => {
                 "repair it, then `ralph resume`, or start over with `ralph run --new`".into()

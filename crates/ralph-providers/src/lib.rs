@@ -6,7 +6,7 @@
 //! - [`docker`] is the Docker Engine.
 //! - [`sandbox`] runs commands and keeps files.
 //! - [`scm`] is where branches are pushed and pull requests live.
-//! - [`model`] answers prompts without a network, from a script or from an earlier run.
+//! - [`model`] answers prompts: over HTTP, from a script, or from an earlier run.
 
 pub mod agent;
 pub mod docker;

@@ -139,7 +139,6 @@ impl Run {
         self.journal
             .append_all(std::iter::once(finished).chain(told))?;
         self.now = Now::default();
-        self.use_profile()?;
         Ok(())
     }
 
