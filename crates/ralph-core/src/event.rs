@@ -15,7 +15,7 @@ use crate::id::{CommitId, Digest};
 use crate::mitigation::{Skipped, Step};
 use crate::money::Usd;
 use crate::plan::RunPlan;
-use crate::ports::{Ended, PullRequest, SandboxId, Usage};
+use crate::ports::{AgentEnd, AgentEvent, AgentReport, Ended, PullRequest, SandboxId, Usage};
 use crate::run::{Command, RunStatus};
 use crate::task::Mode;
 use crate::verdict::{CheckResult, TestCount};
@@ -131,6 +131,23 @@ pub enum IterationOutcome {
     OutOfBudget,
     /// Its sandbox was lost on the way; what was not committed is gone.
     SandboxLost,
+    /// The agent's program did not do its work to the end.
+    AgentStopped {
+        /// Why not.
+        why: String,
+    },
+}
+
+/// Where a person's message to an agent stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageState {
+    /// It waits for the agent.
+    Queued,
+    /// It was handed to the agent's program, or is in the next prompt.
+    Delivered,
+    /// The agent's program has taken it up.
+    Acknowledged,
 }
 
 /// What changed in the repository during an iteration.
@@ -381,6 +398,50 @@ pub enum Event {
         /// Where the run goes from here, if not to the next iteration.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         then: Option<RunStatus>,
+    },
+    /// Intent: an agent's program is about to work in the sandbox.
+    AgentStarted {
+        iteration: u32,
+        attempt: u32,
+        agent: String,
+        prompt: Digest,
+        prompt_bytes: usize,
+    },
+    /// The agent did something, as far as it says.
+    AgentDid {
+        iteration: u32,
+        #[serde(flatten)]
+        did: AgentEvent,
+    },
+    /// A call of the agent to its model was paid for.
+    AgentCharged {
+        iteration: u32,
+        model: String,
+        usage: Usage,
+        cost_usd: Usd,
+    },
+    /// The agent's program has ended.
+    AgentFinished {
+        iteration: u32,
+        attempt: u32,
+        #[serde(flatten)]
+        end: AgentEnd,
+        report: AgentReport,
+        duration_ms: u64,
+    },
+    /// Something in the sandbox wanted to reach a host that it may not.
+    HostBlocked {
+        host: String,
+        port: u16,
+        reason: String,
+    },
+    /// A person lets commands reach a host from now on.
+    HostAllowed { host: String },
+    /// A person's message to the agent moved on: `queued`, `delivered` or `acknowledged`.
+    MessageMoved {
+        id: String,
+        text: String,
+        to: MessageState,
     },
     /// The run goes in circles. Told after the end of the iteration that showed it, whose record is
     /// what counts.

@@ -13,6 +13,8 @@
 //! - [`doctor`] asks a strong model for advice, [`advice`] is how that and a person's is written down.
 //! - [`debug`] says what a person may start in a sandbox.
 //! - [`verdict`] decides whether a run is green, [`surface`] which changes touch its verification.
+//! - [`image`] says what the images of container sandboxes are made from and called.
+//! - [`net`] decides what a sandbox may reach.
 //! - [`secret`] keeps secrets out of sight, in types and in streams.
 //! - [`ports`] are the traits that the outside implements.
 
@@ -24,9 +26,11 @@ pub mod doctor;
 pub mod event;
 pub mod gutter;
 pub mod id;
+pub mod image;
 pub mod lint;
 pub mod mitigation;
 pub mod money;
+pub mod net;
 pub mod patch;
 pub mod path;
 pub mod plan;

@@ -41,6 +41,14 @@ impl Usd {
         self.nanos
     }
 
+    /// Returns what is left of it, at least nothing.
+    #[must_use]
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self {
+            nanos: self.nanos.saturating_sub(other.nanos),
+        }
+    }
+
     /// Returns the amount for showing and for JSON.
     #[expect(
         clippy::cast_precision_loss,

@@ -1,10 +1,10 @@
 //! Where a run stands: the fold over its events. Every reader uses this one, so all agree.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::budget::{Limits, Spent};
-use crate::event::{Event, Metrics, Purpose, Record};
+use crate::event::{DiffSize, Event, MessageState, Metrics, Purpose, Record};
 use crate::gutter::Window;
 use crate::id::{CommitId, Digest};
 use crate::mitigation::{Ladder, Step};
@@ -93,6 +93,14 @@ pub struct RunState {
     pub last_letter: Option<String>,
     /// Where the last iteration sent the run, until it is there.
     pub then: Option<RunStatus>,
+    /// Hosts that something in the sandbox wanted to reach and may not.
+    pub blocked_hosts: BTreeSet<String>,
+    /// Hosts that a person has allowed during the run.
+    pub allowed_hosts: BTreeSet<String>,
+    /// Messages of people that no agent has got yet, by id, oldest first.
+    pub messages: BTreeMap<String, String>,
+    /// How many iterations in a row changed nothing at all.
+    pub idle: u32,
     /// The iteration that was started and not finished.
     pub open: Option<OpenIteration>,
 }
@@ -138,6 +146,10 @@ impl RunState {
             script: Vec::new(),
             last_letter: None,
             then: None,
+            blocked_hosts: BTreeSet::new(),
+            allowed_hosts: BTreeSet::new(),
+            messages: BTreeMap::new(),
+            idle: 0,
             open: None,
             plan: (**plan).clone(),
         })
@@ -180,6 +192,14 @@ impl RunState {
             | Event::Gutter { .. }
             | Event::StillActive {}
             | Event::Notice { .. } => {}
+            Event::HostBlocked { host, .. } => {
+                self.blocked_hosts.insert(host.clone());
+            }
+            Event::HostAllowed { host } => {
+                self.blocked_hosts.remove(host);
+                self.allowed_hosts.insert(host.clone());
+            }
+            Event::MessageMoved { id, text, to } => self.apply_message(id, text, *to),
             Event::RunOpened { .. }
             | Event::CommandReceived { .. }
             | Event::CommandDone { .. }
@@ -212,6 +232,10 @@ impl RunState {
             | Event::ActionFinished { .. }
             | Event::ClaimChecked { .. }
             | Event::TestsRun { .. }
+            | Event::AgentStarted { .. }
+            | Event::AgentDid { .. }
+            | Event::AgentCharged { .. }
+            | Event::AgentFinished { .. }
             | Event::IterationFinished { .. } => self.apply_iteration(record),
         }
     }
@@ -336,7 +360,14 @@ impl RunState {
                 self.usage.add(*usage);
                 self.cost += *cost_usd;
             }
+            Event::AgentCharged {
+                usage, cost_usd, ..
+            } => {
+                self.usage.add(*usage);
+                self.cost += *cost_usd;
+            }
             Event::IterationFinished { metrics, then, .. } => {
+                self.count_idle(metrics);
                 self.open = None;
                 self.then.clone_from(then);
                 if self.refused_in < metrics.iteration {
@@ -358,6 +389,28 @@ impl RunState {
 }
 
 impl RunState {
+    fn apply_message(&mut self, id: &str, text: &str, to: MessageState) {
+        match to {
+            MessageState::Queued => {
+                self.messages.insert(id.to_owned(), text.to_owned());
+            }
+            MessageState::Delivered | MessageState::Acknowledged => {
+                self.messages.remove(id);
+            }
+        }
+    }
+
+    /// Counts an iteration that neither committed, nor changed a file, nor ticked a box.
+    fn count_idle(&mut self, metrics: &Metrics) {
+        let before = self.last_metrics.as_ref();
+        let ticked_before = before.map_or(0, |last| last.boxes_ticked);
+        let head_before = self.open.as_ref().map(|open| &open.head);
+        let is_idle = metrics.diff == DiffSize::default()
+            && head_before == Some(&metrics.head)
+            && metrics.boxes_ticked == ticked_before;
+        self.idle = if is_idle { self.idle + 1 } else { 0 };
+    }
+
     /// Takes in what an iteration says about circling.
     fn learn(&mut self, metrics: &Metrics) {
         let Some(report) = &metrics.gutter else {

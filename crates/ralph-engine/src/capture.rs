@@ -35,6 +35,11 @@ impl Capture {
         }
     }
 
+    /// Returns what is kept of the end of standard error so far.
+    pub(crate) fn stderr_tail(&self) -> String {
+        self.stderr.clone().text()
+    }
+
     /// Ends both streams and returns what was kept.
     pub(crate) fn finish(mut self) -> Captured {
         self.clean.clear();
@@ -100,7 +105,7 @@ impl Captured {
 }
 
 /// The first and the last bytes of a stream.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Bounded {
     head: Vec<u8>,
     tail: VecDeque<u8>,

@@ -21,21 +21,10 @@ pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
             .await;
     }
 
-    // One fresh model session: the prompt is made of files and git, the reply of actions.
-    let (summary, performed) = match run.ask().await? {
-        Asked::Response(response) => {
-            let performed = run.perform(&response).await?;
-            run.check_claims(&response.claims).await?;
-            (response.summary, performed)
-        }
-        Asked::Unreadable => (
-            String::new(),
-            Performed::nothing(IterationOutcome::Unreadable),
-        ),
-        Asked::OutOfBudget => (
-            String::new(),
-            Performed::nothing(IterationOutcome::OutOfBudget),
-        ),
+    // One fresh session, whose only memory is files and git: of a model, or of an agent's program.
+    let (summary, performed) = match run.agent() {
+        None => ask_and_perform(run).await?,
+        Some(agent) => run.work_with_agent(agent).await?,
     };
 
     // What really happened: files, git, tests.
@@ -58,7 +47,27 @@ pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
         | IterationOutcome::Rotated
         | IterationOutcome::StopRequested
         | IterationOutcome::OutOfBudget
-        | IterationOutcome::SandboxLost => None,
+        | IterationOutcome::AgentStopped { .. }
+        | IterationOutcome::SandboxLost => run.agents_reason_to_pause(),
     };
     run.close_iteration(summary, performed, then).await
+}
+
+/// Asks the model and performs the actions of its reply.
+async fn ask_and_perform(run: &mut Run) -> Result<(String, Performed), RunError> {
+    Ok(match run.ask().await? {
+        Asked::Response(response) => {
+            let performed = run.perform(&response).await?;
+            run.check_claims(&response.claims).await?;
+            (response.summary, performed)
+        }
+        Asked::Unreadable => (
+            String::new(),
+            Performed::nothing(IterationOutcome::Unreadable),
+        ),
+        Asked::OutOfBudget => (
+            String::new(),
+            Performed::nothing(IterationOutcome::OutOfBudget),
+        ),
+    })
 }

@@ -1,6 +1,7 @@
 //! The run machine: it takes a plan to a verified commit on a branch, and survives being killed.
 //!
 //! - [`iteration`] is the loop, one page; its steps are in `steps`, `actions` and `delivery`.
+//! - `agent` is an iteration in which an agent's program works instead.
 //! - [`run`] opens a run, prepares it, iterates until a verdict, obeys commands.
 //! - [`journal`] numbers the events and syncs them; [`store`] knows the directories; [`durable`]
 //!   writes files so that a crash leaves the old or the new one; `torn` puts half lines aside.
@@ -12,6 +13,7 @@
 //! - [`replies`] reads what a model answered in an earlier run.
 
 mod actions;
+mod agent;
 mod capture;
 pub mod contract;
 mod control;

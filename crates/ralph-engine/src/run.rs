@@ -9,7 +9,7 @@ use ralph_core::budget;
 use ralph_core::event::Event;
 use ralph_core::id::Digest;
 use ralph_core::ports::{
-    Clock, Exec, ExecOutcome, Model, OutputSink, Sandbox, SandboxProvider, Scm,
+    Agent, Clock, Exec, ExecOutcome, Gatekeeper, Model, OutputSink, Sandbox, SandboxProvider, Scm,
 };
 use ralph_core::price::Price;
 use ralph_core::run::{Command, FailReason, PauseReason, RunStatus};
@@ -36,6 +36,10 @@ pub struct Outside {
     pub sandboxes: Arc<dyn SandboxProvider>,
     /// Who answers.
     pub model: Arc<dyn Model>,
+    /// The program that does the work instead, where one does.
+    pub agent: Option<Arc<dyn Agent>>,
+    /// Who keeps the door out of the sandbox, where there is one.
+    pub gate: Option<Arc<dyn Gatekeeper>>,
     /// What an answer costs.
     pub price: Price,
     /// Who else could answer.
@@ -449,8 +453,18 @@ pub(crate) async fn attend<T>(
     }
 }
 
+/// Returns the pace at which a run says that it still works on something.
+pub(crate) fn heartbeat() -> tokio::time::Interval {
+    let first = tokio::time::Instant::now() + Control::HEARTBEAT;
+    tokio::time::interval_at(first, Control::HEARTBEAT)
+}
+
 /// Answers a person's call in the journal. A stop and an interrupt end the work at once.
-fn answer(journal: &mut Journal, control: &mut Control, call: Call) -> Result<(), RunError> {
+pub(crate) fn answer(
+    journal: &mut Journal,
+    control: &mut Control,
+    call: Call,
+) -> Result<(), RunError> {
     let Call::Letter(letter) = call else {
         return Err(RunError::Interrupted);
     };

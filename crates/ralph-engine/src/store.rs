@@ -58,6 +58,13 @@ impl StateDir {
         Ok(Self { root })
     }
 
+    /// Names the state directory without making it or changing it, for those who only look.
+    pub fn unopened(root: PathBuf) -> Self {
+        Self {
+            root: root.canonicalize().unwrap_or(root),
+        }
+    }
+
     /// Returns the directory itself.
     pub fn root(&self) -> &Path {
         &self.root

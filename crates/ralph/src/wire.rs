@@ -13,6 +13,8 @@ use ralph_engine::git::HostGit;
 use ralph_engine::replies;
 use ralph_engine::run::{Outside, Profiles};
 use ralph_engine::store::StateDir;
+use ralph_providers::docker::images::Images;
+use ralph_providers::docker::{Engine, EngineError};
 use ralph_providers::model::{RecordedReply, Replay, Scripted};
 use ralph_providers::sandbox::{DockerProvider, DockerSettings, Limits, LocalProvider};
 use ralph_providers::scm::{Git, LocalScm};
@@ -35,6 +37,9 @@ pub(crate) struct Wiring {
     pub redactor: Redactor,
 }
 
+/// What is said about images, for the command that is about them alone.
+pub(crate) use ralph_providers::docker::images as image;
+
 /// The sandbox providers there are.
 pub(crate) const SANDBOXES: [&str; 2] = ["local", "docker"];
 
@@ -55,10 +60,7 @@ impl Wiring {
         container: Option<&ContainerPlan>,
     ) -> Result<Arc<dyn SandboxProvider>, CliError> {
         match name {
-            "local" => {
-                let provider = LocalProvider::new(self.state.sandboxes(), &self.search_path);
-                Ok(Arc::new(provider.with_toolchains(self.toolchains.clone())))
-            }
+            "local" => Ok(self.local()),
             "docker" => Ok(Arc::new(self.docker(container))),
             other => Err(CliError::usage(
                 format!("sandbox `{other}` is not available"),
@@ -66,6 +68,20 @@ impl Wiring {
                 "use `--sandbox local`, or set `sandbox_provider: local` in the task file",
             )),
         }
+    }
+
+    /// Returns the local sandboxes.
+    pub(crate) fn local(&self) -> Arc<dyn SandboxProvider> {
+        let provider = LocalProvider::new(self.state.sandboxes(), &self.search_path);
+        Arc::new(provider.with_toolchains(self.toolchains.clone()))
+    }
+
+    /// Returns the Docker sandboxes of an engine, written as in `DOCKER_HOST`. They can be looked at
+    /// and removed, not made.
+    pub(crate) fn docker_at(&self, engine: Option<String>) -> DockerProvider {
+        let mut settings = DockerSettings::new("", self.state.root());
+        settings.host = engine;
+        DockerProvider::new(settings)
     }
 
     /// Returns the Docker sandboxes of a plan; without one, only what exists can be looked at.
@@ -83,6 +99,13 @@ impl Wiring {
             };
         }
         DockerProvider::new(settings)
+    }
+
+    /// Returns the images of the Docker Engine at `host`, which is written like `DOCKER_HOST`.
+    pub(crate) async fn images(&self, host: Option<&str>) -> Result<Images, EngineError> {
+        let engine = Engine::connect(host).await?;
+        let directory = self.state.root().join("images");
+        Ok(Images::new(engine, directory, self.clock.clone()))
     }
 
     /// Returns a model by name. `used` are the places of a script that the run has used already.
@@ -152,6 +175,8 @@ impl Wiring {
             profiles: same_for_all(&model, &price),
             model,
             price,
+            agent: None,
+            gate: None,
             scm: Arc::new(scm),
             git: self.git()?,
             clock: self.clock.clone(),

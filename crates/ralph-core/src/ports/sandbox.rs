@@ -159,6 +159,13 @@ pub trait OutputSink: Send {
     fn chunk(&mut self, stream: Stream, bytes: &[u8]);
 }
 
+/// Gives a command more to read while it runs.
+#[async_trait]
+pub trait InputSource: Send {
+    /// Waits for the next bytes; none at the end. Dropping the wait loses nothing.
+    async fn next(&mut self) -> Option<Vec<u8>>;
+}
+
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -318,6 +325,13 @@ pub trait Sandbox: Send + Sync {
     async fn exec(
         &self,
         exec: Exec,
+        output: &mut dyn OutputSink,
+    ) -> Result<ExecOutcome, SandboxError>;
+    /// Runs a command that reads what `input` gives it, after what it has in `stdin`.
+    async fn converse(
+        &self,
+        exec: Exec,
+        input: &mut dyn InputSource,
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError>;
     /// Returns a regular file's bytes if there are at most `limit`.

@@ -8,6 +8,9 @@ pub const MAX_PROMPT_BYTES: usize = 448 * KIB;
 /// No prompt that asks for a corrected reply is larger than this.
 pub const MAX_REPAIR_BYTES: usize = MAX_PROMPT_BYTES + 12 * KIB;
 
+/// How much of each text enters the prompt of an agent's program, which can read the rest itself.
+pub(super) const MAX_AGENT_PART_BYTES: usize = 8 * KIB;
+
 /// The longest run of backticks that is kept. Fences are longer than any run in their text, so this
 /// also bounds the fences.
 pub(super) const MAX_BACKTICKS: usize = 64;

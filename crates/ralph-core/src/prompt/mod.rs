@@ -7,8 +7,9 @@
 //! input, however large or hostile, makes a prompt larger than [`MAX_PROMPT_BYTES`].
 //!
 //! The engine calls [`build`] once per iteration, and [`build_repair`] when the reply to it cannot
-//! be read.
+//! be read; [`build_agent`] is the prompt of an agent's program, which reads the files itself.
 
+mod agent;
 mod build;
 mod cap;
 mod excerpt;
@@ -26,6 +27,7 @@ pub(crate) mod parts {
     pub(crate) use super::page::Page;
 }
 
+pub use agent::{AgentSnapshot, build_agent};
 pub use build::build;
 pub use cap::{MAX_PROMPT_BYTES, MAX_REPAIR_BYTES};
 pub use repair::build_repair;

@@ -6,7 +6,7 @@ use crate::event::{ActionResult, Event};
 use crate::gutter::{Facts, Failure};
 use crate::id::{CommitId, Digest};
 use crate::money::Usd;
-use crate::ports::Usage;
+use crate::ports::{AgentEnd, Usage};
 use crate::verdict::CheckResult;
 
 /// What is known of an iteration that has not finished.
@@ -44,6 +44,8 @@ pub struct OpenIteration {
     pub results: BTreeMap<usize, ActionResult>,
     /// The action that was begun and has not ended, with the digest its file will have.
     pub pending: Option<(usize, Option<Digest>)>,
+    /// How the agent's program ended last.
+    pub agent_end: Option<AgentEnd>,
     /// Commands of the model that ran.
     pub commands: u32,
     /// What failed, each failure once, and not more than is needed to notice circling.
@@ -69,6 +71,7 @@ impl OpenIteration {
             cost: Usd::ZERO,
             results: BTreeMap::new(),
             pending: None,
+            agent_end: None,
             commands: 0,
             failures: Vec::new(),
         }
@@ -112,6 +115,26 @@ impl OpenIteration {
                 self.model_ms += duration_ms;
                 self.usage.add(*usage);
                 self.cost += *cost_usd;
+            }
+            Event::AgentStarted {
+                attempt,
+                prompt_bytes,
+                ..
+            } => {
+                self.attempts = *attempt;
+                self.prompt_bytes = *prompt_bytes;
+            }
+            Event::AgentCharged {
+                usage, cost_usd, ..
+            } => {
+                self.usage.add(*usage);
+                self.cost += *cost_usd;
+            }
+            Event::AgentFinished {
+                duration_ms, end, ..
+            } => {
+                self.model_ms += duration_ms;
+                self.agent_end = Some(end.clone());
             }
             Event::ReplyRejected { errors, .. } => self.rejected = Some(errors.clone()),
             Event::ReplyAccepted { .. } => self.accepted = true,

@@ -118,6 +118,25 @@ impl TaskFile {
             .collect()
     }
 
+    /// Returns the boxes that are ticked in another copy of the file; none if it differs in anything else.
+    pub fn ticks_in(&self, copy: &str) -> Option<BTreeSet<String>> {
+        let copy = clean(copy.as_bytes()).ok()?;
+        let mark = |checkbox: &Checkbox| copy.as_bytes().get(checkbox.mark).copied();
+        let ticked: BTreeSet<String> = self
+            .checkboxes
+            .iter()
+            .filter(|checkbox| matches!(mark(checkbox), Some(b'x' | b'X')))
+            .map(|checkbox| checkbox.id.clone())
+            .collect();
+        let same = self.text.len() == copy.len()
+            && std::iter::zip(self.text.bytes(), copy.bytes())
+                .enumerate()
+                .all(|(at, (ours, theirs))| {
+                    ours == theirs || self.checkboxes.iter().any(|checkbox| checkbox.mark == at)
+                });
+        same.then_some(ticked)
+    }
+
     /// Returns the file with exactly these boxes ticked and all others open. Nothing else changes,
     /// neither a byte order mark nor the line ends.
     pub fn with_ticks(&self, ticked: &BTreeSet<String>) -> String {

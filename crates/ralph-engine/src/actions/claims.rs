@@ -47,6 +47,7 @@ impl Run {
                 checks,
             })?;
         }
+        self.now.ticked |= ticked != self.state().ticked;
         self.set_ticks(&ticked)?;
         self.check_milestones(claims)?;
         let complete = self.complete_milestones();

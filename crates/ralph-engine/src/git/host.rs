@@ -50,17 +50,26 @@ impl HostGit {
         if !current {
             durable::write(&config, CONFIG.as_bytes())?;
         }
+        Ok(Self::found(path, config, home))
+    }
+
+    /// Uses the git on `path` for looking at the user's own repositories only: nothing is written.
+    pub fn looking(path: String, home: Option<PathBuf>) -> Self {
+        Self::found(path, PathBuf::from("/dev/null"), home)
+    }
+
+    fn found(path: String, config: PathBuf, home: Option<PathBuf>) -> Self {
         // By its path, git can be started without copying this process first.
         let program = std::env::split_paths(&path)
             .map(|directory| directory.join("git"))
             .find(|file| file.is_absolute() && file.is_file())
             .unwrap_or_else(|| PathBuf::from("git"));
-        Ok(Self {
+        Self {
             program,
             path,
             config,
             home,
-        })
+        }
     }
 
     /// Returns a git command in `dir` that knows nothing of the user's environment.
@@ -87,24 +96,31 @@ impl HostGit {
     /// Runs git in a directory of the user's, as the user would: whom a repository belongs to is looked
     /// at, and what the user has called safe is safe. Nothing of it is started on the side.
     pub async fn run_in(&self, dir: &Path, args: &[&str]) -> Result<String, GitError> {
+        let output = self
+            .command_in(dir)
+            .args(args)
+            .output()
+            .await
+            .map_err(GitError::Missing)?;
+        text_of(args.first().copied().unwrap_or_default(), &output)
+    }
+
+    /// Returns a git command in a directory of the user's, as the user would give it.
+    pub(super) fn command_in(&self, dir: &Path) -> Command {
         let mut command = self.command(dir);
         command.env_remove("GIT_CONFIG_GLOBAL");
         if let Some(home) = &self.home {
             command.env("HOME", home);
         }
-        let output = command
+        command
             .args([
                 "-c",
                 "core.fsmonitor=false",
                 "-c",
                 "core.hooksPath=/dev/null",
             ])
-            .args(["-c", "commit.gpgSign=false"])
-            .args(args)
-            .output()
-            .await
-            .map_err(GitError::Missing)?;
-        text_of(args.first().copied().unwrap_or_default(), &output)
+            .args(["-c", "commit.gpgSign=false"]);
+        command
     }
 
     /// Returns the bare repository at `path`.
@@ -117,7 +133,7 @@ impl HostGit {
     }
 }
 
-fn text_of(command: &str, output: &Output) -> Result<String, GitError> {
+pub(super) fn text_of(command: &str, output: &Output) -> Result<String, GitError> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

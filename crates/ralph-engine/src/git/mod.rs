@@ -10,6 +10,7 @@ mod history;
 mod host;
 mod incoming;
 pub(crate) mod locks;
+mod project_config;
 mod sandbox;
 mod telling;
 mod work_tree;
@@ -19,6 +20,7 @@ pub use commit::{CommitOutcome, OwnFiles};
 pub use history::{Commit, History};
 pub use host::{HostGit, HostRepo};
 pub use incoming::Incoming;
+pub use project_config::ProjectConfigError;
 pub use sandbox::{Origin, SandboxGit};
 pub use work_tree::WorkTree;
 

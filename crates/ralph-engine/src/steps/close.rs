@@ -37,6 +37,8 @@ pub(crate) struct Now {
     pub(crate) diff: DiffSize,
     /// What changed since then, file by file, and where the files stand.
     pub(crate) change: Change,
+    /// Whether a box was ticked.
+    pub(crate) ticked: bool,
     /// Whether a milestone became complete.
     pub(crate) milestone_reached: bool,
 }

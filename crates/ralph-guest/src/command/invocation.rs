@@ -4,6 +4,8 @@ use std::process::Stdio;
 
 use serde::{Deserialize, Serialize};
 
+use super::mark::Marking;
+
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -25,8 +27,8 @@ pub enum Input {
 
 /// A command line and how its input begins.
 ///
-/// A shell first reads one line, which it gets after its process was marked: whatever it starts
-/// then inherits the mark. Any other program is started as it is; it takes longer to load than to
+/// A shell that is marked afterwards first reads one line, which it gets then: whatever it starts
+/// later inherits the mark. Any other program is started as it is; it takes longer to load than to
 /// be marked.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Invocation {
@@ -41,25 +43,22 @@ pub struct Invocation {
 
 impl Invocation {
     /// Returns how a program is started.
-    pub fn new(program: Program, input: Input) -> Self {
-        let line = match program {
-            Program::Argv(argv) => {
-                return Self {
-                    argv,
-                    opening: b"",
-                    input,
-                };
-            }
-            Program::Shell(line) => line,
-        };
+    pub fn new(program: Program, input: Input, marking: Marking) -> Self {
         // On the same line, so that the shell counts lines as the caller does.
-        let line = match input {
-            Input::Nothing => format!("read -r _; exec 0</dev/null; {line}"),
-            Input::Piped => format!("read -r _; {line}"),
+        let (argv, opening) = match (program, marking, input) {
+            (Program::Argv(argv), _, _) => (argv, &b""[..]),
+            (Program::Shell(line), Marking::AtBirth, _) => (shell(line), &b""[..]),
+            (Program::Shell(line), Marking::Afterwards, Input::Nothing) => (
+                shell(format!("read -r _; exec 0</dev/null; {line}")),
+                OPENING,
+            ),
+            (Program::Shell(line), Marking::Afterwards, Input::Piped) => {
+                (shell(format!("read -r _; {line}")), OPENING)
+            }
         };
         Self {
-            argv: vec!["sh".into(), "-c".into(), line],
-            opening: b"\n",
+            argv,
+            opening,
             input,
         }
     }
@@ -74,22 +73,36 @@ impl Invocation {
     }
 }
 
+/// The line that a shell waits for.
+const OPENING: &[u8] = b"\n";
+
+fn shell(line: String) -> Vec<String> {
+    vec!["sh".into(), "-c".into(), line]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_waits_for_a_line() {
-        let lines = [
-            (Input::Nothing, "read -r _; exec 0</dev/null; ls"),
-            (Input::Piped, "read -r _; ls"),
-        ];
-        for (input, line) in lines {
+    fn a_shell_that_is_marked_afterwards_waits_for_a_line() {
+        let (waits, at_once) = (Marking::Afterwards, Marking::AtBirth);
+        for (input, marking, line, opening) in [
+            (
+                Input::Nothing,
+                waits,
+                "read -r _; exec 0</dev/null; ls",
+                &b"\n"[..],
+            ),
+            (Input::Piped, waits, "read -r _; ls", b"\n"),
+            (Input::Nothing, at_once, "ls", b""),
+            (Input::Piped, at_once, "ls", b""),
+        ] {
             assert_eq!(
-                Invocation::new(Program::Shell("ls".into()), input),
+                Invocation::new(Program::Shell("ls".into()), input, marking),
                 Invocation {
                     argv: ["sh", "-c", line].map(Into::into).into(),
-                    opening: b"\n",
+                    opening,
                     input,
                 }
             );
@@ -100,7 +113,11 @@ mod tests {
     fn a_program_is_started_as_it_is() {
         let argv = vec!["git".to_owned(), "status".to_owned()];
         assert_eq!(
-            Invocation::new(Program::Argv(argv.clone()), Input::Nothing),
+            Invocation::new(
+                Program::Argv(argv.clone()),
+                Input::Nothing,
+                Marking::Afterwards
+            ),
             Invocation {
                 argv,
                 opening: b"",

@@ -36,6 +36,16 @@ impl fmt::Display for Name {
     }
 }
 
+/// How the first process of a command gets its mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marking {
+    /// It is put on the process once that is there.
+    Afterwards,
+    /// The process is born with it: its parent has taken it on before. That cannot be undone, so
+    /// it is for a parent that does nothing but start commands.
+    AtBirth,
+}
+
 /// The number that all processes of one command carry.
 ///
 /// It is kept where a child cannot lose it by accident: in the limit of file locks, which Linux
@@ -51,6 +61,13 @@ impl Mark {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed) & ((1 << COUNT_BITS) - 1);
         Self(name.0 << COUNT_BITS | count)
+    }
+
+    /// Returns a mark for the next command of a process that takes each of them on: an ordinary
+    /// process can only lower its limit.
+    pub fn lower() -> Self {
+        static BELOW: AtomicU64 = AtomicU64::new(1 << 62);
+        Self(BELOW.fetch_sub(1, Ordering::Relaxed))
     }
 
     /// Returns the mark as the value of the limit.
@@ -107,5 +124,6 @@ mod tests {
         assert!(!mark.is_of(Name(name.0 - 1)));
         assert_ne!(mark, Mark::next(name));
         assert_eq!(Mark::from_limit(mark.limit()), mark);
+        assert!(Mark::lower() > Mark::lower());
     }
 }

@@ -26,23 +26,6 @@ pub trait Sink: Send {
     fn chunk(&mut self, stream: Stream, bytes: &[u8]);
 }
 
-/// An input that is known as a whole.
-#[derive(Debug, Default)]
-pub struct Whole(Option<Vec<u8>>);
-
-impl Whole {
-    /// Makes an input of these bytes.
-    pub fn new(bytes: Vec<u8>) -> Self {
-        Self(Some(bytes))
-    }
-}
-
-impl Source for Whole {
-    async fn next(&mut self) -> Option<Vec<u8>> {
-        self.0.take()
-    }
-}
-
 /// What a command reads.
 #[derive(Debug)]
 pub(super) struct Input<S> {

@@ -11,7 +11,7 @@ use cap_std::fs::Dir;
 use tokio::process::Command;
 
 use super::invocation::Invocation;
-use super::mark::Mark;
+use super::mark::{Mark, Marking};
 use super::programs;
 use super::tree::Tree;
 
@@ -37,6 +37,8 @@ pub struct Start<'a> {
     pub user: Option<User>,
     /// The program that starts another one in a new session, where that is needed.
     pub setsid: Option<&'a Path>,
+    /// How it gets its mark.
+    pub marking: Marking,
 }
 
 impl Start<'_> {
@@ -74,7 +76,7 @@ impl Start<'_> {
         if let Some(User { user, group }) = self.user {
             command.uid(user).gid(group);
         }
-        Tree::spawn(command, mark)
+        Tree::spawn(command, mark, self.marking)
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, getpgrp, getpid, getrlimit,
-    kill_process, kill_process_group, prlimit, set_child_subreaper, waitid, waitpid,
+    kill_process, kill_process_group, prlimit, set_child_subreaper, setrlimit, waitid, waitpid,
 };
 
 use super::environment;
@@ -34,13 +34,22 @@ pub fn adopt_orphans() -> Result<(), Errno> {
 
 /// Puts a mark on a process that has just been started.
 pub(super) fn put_mark(pid: Pid, mark: Mark) {
-    let limit = Rlimit {
+    // Refused where ralph itself runs under a lower limit, and for processes of other users. The
+    // variable, the group and the descent are left to find the processes by.
+    prlimit(Some(pid), Resource::Locks, limit(mark)).ok();
+}
+
+/// Takes a mark on, so that what this process starts from now on is born with it.
+pub(super) fn take_on(mark: Mark) {
+    // Refused only under a lower limit, as above.
+    setrlimit(Resource::Locks, limit(mark)).ok();
+}
+
+fn limit(mark: Mark) -> Rlimit {
+    Rlimit {
         current: Some(mark.limit()),
         maximum: Some(mark.limit()),
-    };
-    // Refused only where ralph itself runs under a lower limit. The variable, the group and the
-    // descent are left to find the processes by.
-    prlimit(Some(pid), Resource::Locks, limit).ok();
+    }
 }
 
 /// Tells whether this process has no child at all, which needs one system call.

@@ -30,6 +30,9 @@ pub fn adopt_orphans() -> Result<(), Errno> {
 /// Does nothing: processes cannot be marked here.
 pub(super) fn put_mark(_pid: Pid, _mark: Mark) {}
 
+/// Does nothing: processes cannot be marked here.
+pub(super) fn take_on(_mark: Mark) {}
+
 /// Returns false: only a signal tells whether a group has members.
 pub(super) fn is_childless() -> bool {
     false

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::live;
-use super::mark::Mark;
+use super::mark::{Mark, Marking};
 use super::sweep::{self, Owner};
 
 /// How long to wait between two passes for killed processes to disappear.
@@ -30,14 +30,19 @@ pub struct Tree {
 
 impl Tree {
     /// Starts a command, which is or makes itself the first of its own process group.
-    pub fn spawn(mut command: Command, mark: Mark) -> io::Result<Self> {
+    pub fn spawn(mut command: Command, mark: Mark, marking: Marking) -> io::Result<Self> {
+        if marking == Marking::AtBirth {
+            sweep::take_on(mark);
+        }
         let child = command.spawn()?;
         let first = child
             .id()
             .and_then(|id| Pid::from_raw(id.cast_signed()))
             .ok_or_else(|| io::Error::other("the new process has no number"))?;
         live::enter(mark, first);
-        sweep::put_mark(first, mark);
+        if marking == Marking::Afterwards {
+            sweep::put_mark(first, mark);
+        }
         Ok(Self {
             child,
             mark,

@@ -45,24 +45,35 @@ impl Disk {
         }
     }
 
-    /// Waits until the directory holds more than it may.
+    /// Waits until the directory holds more than it may. One that held more already may not grow:
+    /// so a command can still make room.
     pub(super) async fn over(&self) -> Ended {
         let Some(limit) = self.limit else {
             return never().await;
         };
+        let was_over = self.last().is_some_and(|last| last.inside > limit);
+        let before = if was_over {
+            self.measure().await
+        } else {
+            Ok(0)
+        };
+        let allowed = limit.max(before.unwrap_or(0));
         loop {
             tokio::time::sleep(INTERVAL).await;
             // A file system that cannot be asked is none that fills up.
-            if self.at_least_now() > limit && self.measure().await.unwrap_or(0) > limit {
+            if self.at_least_now() > allowed && self.measure().await.unwrap_or(0) > allowed {
                 return Ended::DiskLimit;
             }
         }
     }
 
+    fn last(&self) -> Option<Measured> {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns how much the directory holds if everything that grew is in it.
     fn at_least_now(&self) -> u64 {
-        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        match (last, held(&self.root)) {
+        match (self.last(), held(&self.root)) {
             (Some(last), Ok(now)) => last.inside + now.saturating_sub(last.everywhere),
             (None, _) | (_, Err(_)) => u64::MAX,
         }
@@ -120,6 +131,11 @@ mod tests {
         let held = size(dir.path()).await.unwrap();
         assert!((300_000..400_000).contains(&held), "{held}");
         let full = Disk::new(dir.path(), Some(200_000));
+        assert_eq!(full.over().await, Ended::DiskLimit);
+        // What is known to be full may be emptied, but not filled further.
+        let waited = tokio::time::timeout(INTERVAL * 3, full.over()).await;
+        assert!(waited.is_err(), "{waited:?}");
+        fs::write(dir.path().join("more"), vec![1; 100_000]).unwrap();
         assert_eq!(full.over().await, Ended::DiskLimit);
         let roomy = Disk::new(dir.path(), Some(10_000_000));
         let waited = tokio::time::timeout(INTERVAL * 3, roomy.over()).await;

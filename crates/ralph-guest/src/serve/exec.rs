@@ -1,6 +1,7 @@
 //! Runs a command for the host.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use tokio::time::Instant;
 use super::cgroup::Counters;
 use super::guest::Guest;
 use crate::command::{
-    self, Bounds, CHUNK_BYTES, Ended, Input, Invocation, Mark, Outcome, Source, Start, Tree,
+    self, Bounds, CHUNK_BYTES, Ended, Input, Invocation, Mark, Marking, Outcome, Source, Start,
+    Tree,
 };
 use crate::wire::{Data, ExecRequest, Failure, Flow, Messages, Reply, Sender, Signal, Stream};
 
@@ -29,7 +31,7 @@ pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: Stream) {
     } else {
         Input::Nothing
     };
-    let invocation = Invocation::new(request.program, input);
+    let invocation = Invocation::new(request.program, input, Marking::AtBirth);
     let tree = match start(guest, &invocation, &request.cwd, &request.env) {
         Ok(tree) => tree,
         Err(reply) => return sender.message(&reply),
@@ -38,10 +40,7 @@ pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: Stream) {
     prefer(first);
     let bounds = Bounds {
         started,
-        input: Fed {
-            opening: invocation.opening,
-            data,
-        },
+        input: Fed(data),
         timeout: Duration::from_millis(request.timeout_ms),
         output_limit: request.output_limit,
         warden: guest.disk.over(),
@@ -68,7 +67,7 @@ fn start(
         .furnish()
         .map_err(|error| Reply::Failed(error.into()))?;
     let directory = guest.place.enter(cwd.as_ref()).map_err(entering)?;
-    let mark = Mark::next(guest.name);
+    let mark = Mark::lower();
     let search_path = guest.image.get("PATH").map_or(DEFAULT_PATH, String::as_str);
     let variables = command::of_command(
         search_path.as_ref(),
@@ -83,10 +82,14 @@ fn start(
         variables: &variables,
         user: guest.user,
         setsid: None,
+        marking: Marking::AtBirth,
     };
-    start
-        .tree(mark)
-        .map_err(|error| Reply::NotStarted(error.into()))
+    start.tree(mark).map_err(|error| {
+        if error.kind() == ErrorKind::PermissionDenied && !guest.may_enter(&directory) {
+            return Reply::Failed(error.into());
+        }
+        Reply::NotStarted(error.into())
+    })
 }
 
 /// Makes the kernel end commands before the guest when memory runs out. What they start inherits it.
@@ -133,17 +136,11 @@ async fn until_closed(messages: &mut Messages, first: Pid) {
 }
 
 /// The input of a command, from the wire.
-struct Fed {
-    opening: &'static [u8],
-    data: Data,
-}
+struct Fed(Data);
 
 impl Source for Fed {
     async fn next(&mut self) -> Option<Vec<u8>> {
-        if !self.opening.is_empty() {
-            return Some(std::mem::take(&mut self.opening).to_vec());
-        }
-        self.data.next().await.map(|(_, bytes)| bytes)
+        self.0.next().await.map(|(_, bytes)| bytes)
     }
 }
 

@@ -57,7 +57,7 @@ async fn connections(listener: &TcpListener, name: &str, link: &Link) {
                 };
                 let Ok(local) = connection.local_addr() else { continue };
                 let listener = name.to_owned();
-                let Some(stream) = link.open(&Connect { listener, local, peer }) else {
+                let Ok(stream) = link.open(&Connect { listener, local, peer }) else {
                     return;
                 };
                 carried.spawn(carry(connection, stream.into()));
@@ -94,7 +94,7 @@ async fn datagrams(socket: &Arc<UdpSocket>, name: &str, link: &Link) {
                     continue;
                 }
                 let listener = name.to_owned();
-                let Some(stream) = link.open(&Connect { listener, local, peer }) else {
+                let Ok(stream) = link.open(&Connect { listener, local, peer }) else {
                     return;
                 };
                 waiting.spawn(exchange(socket.clone(), peer, buffer[..count].to_vec(), stream.into()));

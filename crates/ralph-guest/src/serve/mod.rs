@@ -1,10 +1,10 @@
 //! The guest: the first process of a container, which does what the host asks.
 //!
-//! One connection is one session. When it ends, or another one takes its place, whatever it started
-//! is killed: a command never outlives the ralph that watches it.
+//! One connection is one session. When it ends, the guest ends, and with it the whole container: a
+//! command never outlives the ralph that watches it.
 //!
 //! - `settings` is what it is started with; `user` is whom commands run as.
-//! - `start` prepares the sandbox and waits for connections; `session` answers the requests of one.
+//! - `start` prepares the sandbox and connects to the host; `session` answers its requests.
 //! - `exec` runs commands, `transfer` moves files, `listen` relays connections from inside.
 //! - `cgroup` tells what the kernel refused, `disk` ends what fills the disk.
 

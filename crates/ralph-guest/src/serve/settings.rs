@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// How the host reaches the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
-    /// By a socket at this path.
+    /// By a socket at this path, where the host listens.
     Socket(PathBuf),
     /// By the guest's own input and output.
     Stdio,

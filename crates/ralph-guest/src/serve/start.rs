@@ -1,16 +1,16 @@
-//! Prepares the sandbox and waits for the host.
+//! Prepares the sandbox and serves the host.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::{Pid, geteuid, getpid};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::process::{DumpableBehavior, geteuid, set_dumpable_behavior};
+use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
-use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::guest::Guest;
@@ -25,12 +25,15 @@ use crate::command::{User, adopt_orphans};
 const SILENCE: Duration = Duration::from_mins(1);
 
 /// What commands get from us, not from the image.
-const OURS: [&str; 3] = ["HOME", "HOSTNAME", "TMPDIR"];
+const OURS: [&str; 5] = ["HOME", "HOSTNAME", "LOGNAME", "TMPDIR", "USER"];
 
-/// Serves the host until it is told to end.
+/// Serves the host until the connection ends, or until it is told to end. With this process, the
+/// first one of its container, everything in the container ends.
 pub fn run(settings: &Settings) -> io::Result<()> {
     // Files get the permissions they are given, whatever the engine started us with.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    // Nobody looks into this process or traces it, not even with the same user.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
@@ -75,49 +78,24 @@ fn image_environment() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Serves one connection after the other; a new one takes the place of the last.
+/// Serves the host at a socket. Connecting is the guest's part: so there is nothing inside that
+/// anybody could connect to, and the directory of the socket need not be writable.
 async fn by_socket(guest: Arc<Guest>, path: &Path) -> io::Result<()> {
-    let listener = listen(path)?;
-    let mut connection = accept(&listener).await?;
-    loop {
-        let (reader, writer) = connection.into_split();
-        let session = converse(guest.clone(), reader, writer);
-        connection = tokio::select! {
-            next = accept(&listener) => next?,
-            // Whatever ended it: the next connection begins anew.
-            _ = session => accept(&listener).await?,
-        };
-    }
+    let connection = UnixStream::connect(path).await.map_err(|error| {
+        let text = format!("cannot connect to `{}`: {error}", path.display());
+        io::Error::new(error.kind(), text)
+    })?;
+    let (reader, writer) = connection.into_split();
+    converse(guest, reader, writer)
+        .await
+        .map_err(io::Error::other)
 }
 
-/// Listens where only the owner of the directory can connect.
-fn listen(path: &Path) -> io::Result<UnixListener> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        removed => removed?,
-    }
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    let owner = fs::metadata(directory)?;
-    let listener = UnixListener::bind(path)?;
-    std::os::unix::fs::chown(path, Some(owner.uid()), Some(owner.gid()))?;
-    Ok(listener)
-}
-
-/// Waits for somebody from outside of the container. A process inside has a number here, and is
-/// none that may ask for anything.
-async fn accept(listener: &UnixListener) -> io::Result<UnixStream> {
-    loop {
-        let (connection, _) = listener.accept().await?;
-        let inside = connection.peer_cred()?.pid().is_some_and(|pid| pid != 0);
-        if getpid() != Pid::INIT || !inside {
-            return Ok(connection);
-        }
-    }
-}
-
+/// Serves the host at the guest's own input and output.
 async fn by_stdio(guest: Arc<Guest>) -> io::Result<()> {
-    let input = rustix::io::dup(rustix::stdio::stdin())?;
-    let output = rustix::io::dup(rustix::stdio::stdout())?;
+    // No command may have these: whoever holds them can speak for the guest.
+    let input = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 0)?;
+    let output = fcntl_dupfd_cloexec(rustix::stdio::stdout(), 0)?;
     let reader = Heard::new(pipe::Receiver::from_owned_fd(input)?, SILENCE);
     let writer = pipe::Sender::from_owned_fd(output)?;
     converse(guest, reader, writer)

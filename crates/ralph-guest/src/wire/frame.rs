@@ -1,15 +1,17 @@
 //! The form of what is sent: a head of nine bytes, then the payload.
 //!
 //! ```text
-//! length: u32   of the payload, little endian, at most 256 KiB
+//! length: u32   of the payload, little endian, at most 256 KiB of bytes or 4 MiB of a message
 //! stream: u32   opened by the host if even, by the guest if odd
 //! kind:   u8
 //! ```
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// The longest payload.
+/// The longest payload that is no message.
 pub const MAX_PAYLOAD: usize = 256 * 1024;
+/// The longest message: as much as Linux takes for a command line, twice.
+pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 /// How many bytes may be under way on one stream in one direction.
 pub const WINDOW: usize = 1024 * 1024;
 
@@ -54,6 +56,14 @@ impl Kind {
         }
     }
 
+    /// Returns how long the payload may be.
+    fn most(self) -> usize {
+        match self {
+            Self::Open | Self::Message => MAX_MESSAGE,
+            Self::Data(_) | Self::End | Self::Credit | Self::Close => MAX_PAYLOAD,
+        }
+    }
+
     fn from_code(code: u8) -> Result<Self, FrameError> {
         Ok(match code {
             0 => Self::Open,
@@ -86,8 +96,13 @@ pub enum FrameError {
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// More than is allowed at once.
-    #[error("a frame of {0} bytes, at most {MAX_PAYLOAD} are allowed")]
-    TooLong(usize),
+    #[error("a frame of {length} bytes, at most {most} are allowed")]
+    TooLong {
+        /// How many came.
+        length: usize,
+        /// How many may come.
+        most: usize,
+    },
     /// A kind that nobody knows.
     #[error("a frame of the unknown kind {0}")]
     Kind(u8),
@@ -117,10 +132,11 @@ impl Frame {
         from.read_exact(&mut head[first..]).await?;
         let [l0, l1, l2, l3, s0, s1, s2, s3, code] = head;
         let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
-        if length > MAX_PAYLOAD {
-            return Err(FrameError::TooLong(length));
-        }
         let kind = Kind::from_code(code)?;
+        let most = kind.most();
+        if length > most {
+            return Err(FrameError::TooLong { length, most });
+        }
         let mut payload = vec![0; length];
         from.read_exact(&mut payload).await?;
         Ok(Some(Self {
@@ -168,11 +184,12 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_frame_is_refused() {
-        let long = [1, 0, 4, 0, 0, 0, 0, 0, 1];
+        let long = [1, 0, 4, 0, 0, 0, 0, 0, 2];
+        let long_message = [1, 0, 64, 0, 0, 0, 0, 0, 1];
         let unknown = [0, 0, 0, 0, 0, 0, 0, 0, 77];
         let torn = [9, 0, 0, 0, 0, 0, 0, 0, 1, b'x'];
         let mut texts = Vec::new();
-        for bytes in [&long[..], &unknown, &torn, &[0, 0]] {
+        for bytes in [&long[..], &long_message, &unknown, &torn, &[0, 0]] {
             let error = Frame::read(&mut &*bytes).await.unwrap_err();
             texts.push(error.to_string());
         }
@@ -180,6 +197,7 @@ mod tests {
             texts,
             [
                 "a frame of 262145 bytes, at most 262144 are allowed",
+                "a frame of 4194305 bytes, at most 4194304 are allowed",
                 "a frame of the unknown kind 77",
                 "early eof",
                 "early eof",

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{
 };
 
 use super::credit::Credit;
-use super::frame::{Flow, Frame, FrameError, Kind, WINDOW};
+use super::frame::{Flow, Frame, FrameError, Kind, MAX_MESSAGE, WINDOW};
 use super::stream::{Data, Hold, Messages, Opened, Sender, Stream};
 
 /// How much is read from the connection at once.
@@ -37,6 +37,15 @@ pub enum Side {
 #[derive(Debug, Clone)]
 pub struct Link {
     shared: Arc<Shared>,
+}
+
+/// Why a stream was not opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotOpened {
+    /// The connection is over, or has too many streams.
+    Over,
+    /// The message is longer than [`MAX_MESSAGE`].
+    TooLong,
 }
 
 /// The streams that the other side opens.
@@ -108,22 +117,26 @@ impl Link {
         (link, incoming, carry)
     }
 
-    /// Opens a stream with a message; none when the connection is over.
-    pub fn open(&self, message: &impl Serialize) -> Option<Stream> {
-        let payload = serde_json::to_vec(message).ok()?;
+    /// Opens a stream with a message.
+    pub fn open(&self, message: &impl Serialize) -> Result<Stream, NotOpened> {
+        // Our own messages are plain structures, which always have a form in JSON.
+        let payload = serde_json::to_vec(message).unwrap_or_default();
+        if payload.len() > MAX_MESSAGE {
+            return Err(NotOpened::TooLong);
+        }
         let id = {
             let mut streams = self.streams();
             let id = streams.next;
             streams.next = streams.next.wrapping_add(2);
             id
         };
-        let stream = self.enter(id)?;
+        let stream = self.enter(id).ok_or(NotOpened::Over)?;
         self.send(Frame {
             stream: id,
             kind: Kind::Open,
             payload,
         });
-        Some(stream)
+        Ok(stream)
     }
 
     /// Tells whether the connection is over.

@@ -17,8 +17,8 @@ mod message;
 mod stream;
 
 pub use duplex::Duplex;
-pub use frame::{Flow, Frame, FrameError, Kind, MAX_PAYLOAD, WINDOW};
-pub use link::{Incoming, Link, Side};
+pub use frame::{Flow, Frame, FrameError, Kind, MAX_MESSAGE, MAX_PAYLOAD, WINDOW};
+pub use link::{Incoming, Link, NotOpened, Side};
 pub use message::{
     Connect, ExecRequest, Failure, Hello, Listening, PROTOCOL, Reply, Request, Signal, Stat,
     Welcome, WriteWay,

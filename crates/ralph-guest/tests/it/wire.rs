@@ -1,6 +1,6 @@
 //! The rules of the wire.
 
-use ralph_guest::wire::{Flow, Link, Side, WINDOW};
+use ralph_guest::wire::{Flow, Link, MAX_MESSAGE, NotOpened, Side, WINDOW};
 use tokio::io::{AsyncWriteExt as _, duplex, split};
 
 /// Writes a frame by hand.
@@ -33,19 +33,19 @@ async fn who_breaks_the_rules_is_hung_up_on() {
         let (link, mut incoming, carry) = Link::new(Side::Host, reader, writer);
         let mut sent = frame(1, 0, b"{}");
         sent.extend(bytes);
-        let send = async {
+        let feed = async {
             far.write_all(&sent).await.ok();
             std::future::pending::<()>().await;
         };
         let error = tokio::select! {
             carried = carry => carried.unwrap_err().to_string(),
-            () = send => unreachable!("it waits forever"),
+            () = feed => unreachable!("it waits forever"),
         };
         assert_eq!(error, expected);
         assert!(link.is_over());
         let mut opened = incoming.recv().await.expect("the stream was opened");
         while opened.stream.messages.next().await.is_some() {}
-        assert!(link.open(&"late").is_none());
+        assert_eq!(link.open(&"late").map(drop), Err(NotOpened::Over));
     }
 }
 
@@ -57,6 +57,8 @@ async fn a_window_is_all_that_is_under_way() {
     let (reader, writer) = split(far);
     let (_guest, mut incoming, carry_guest) = Link::new(Side::Guest, reader, writer);
     let talk = async {
+        let long = "x".repeat(MAX_MESSAGE);
+        assert_eq!(host.open(&long).map(drop), Err(NotOpened::TooLong));
         let sending = host.open(&"open").unwrap();
         let mut taking = incoming.recv().await.unwrap().stream;
         sending.sender.all(Flow::Main, &vec![7; WINDOW]).await;

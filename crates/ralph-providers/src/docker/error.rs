@@ -45,13 +45,15 @@ pub enum EngineError {
         group: Option<String>,
     },
     /// The engine is older than what is spoken here.
-    #[error("the Docker Engine speaks API {version}, at least {MINIMUM_API} is needed")]
+    #[error(
+        "the Docker Engine is too old: it speaks API {version}, at least {MINIMUM_API} is needed"
+    )]
     ApiTooOld {
         /// Its version.
         version: String,
     },
     /// The engine runs containers of another system.
-    #[error("the Docker Engine runs `{os}` containers, `linux` is needed")]
+    #[error("the Docker Engine cannot be used: it runs `{os}` containers, `linux` is needed")]
     NotLinux {
         /// What it runs.
         os: String,
@@ -63,7 +65,9 @@ pub enum EngineError {
         image: String,
     },
     /// The image is for other machines.
-    #[error("image `{image}` is for `{has}`, the Docker Engine's machine is `{needs}`")]
+    #[error(
+        "image `{image}` cannot run here: it is for `{has}`, the Docker Engine's machine is `{needs}`"
+    )]
     Architecture {
         /// The image.
         image: String,
@@ -134,14 +138,13 @@ impl EngineError {
     /// Returns the engine's number for what went wrong, where it gave one.
     fn status(&self) -> Option<u16> {
         match self {
-            Self::Call { source, .. } => match &**source {
-                Error::DockerResponseServerError { status_code, .. } => Some(*status_code),
-                #[expect(
-                    clippy::wildcard_enum_match_arm,
-                    reason = "the client library's errors"
-                )]
-                _ => None,
-            },
+            Self::Call { source, .. } => {
+                if let Error::DockerResponseServerError { status_code, .. } = &**source {
+                    Some(*status_code)
+                } else {
+                    None
+                }
+            }
             Self::Host { .. }
             | Self::SocketMissing { .. }
             | Self::NotRunning { .. }
@@ -220,7 +223,7 @@ pub(super) fn is_full(words: &str) -> bool {
 }
 
 /// Returns the engine's own words, without the layers of the client library around them.
-fn said(error: &Error) -> String {
+pub(super) fn said(error: &Error) -> String {
     if let Error::DockerResponseServerError { message, .. } = error {
         return message.trim().to_owned();
     }

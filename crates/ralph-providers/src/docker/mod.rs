@@ -5,13 +5,14 @@
 //!
 //! - `address` is where the engine listens; `engine` is the connection, and the one door through
 //!   which every call is bounded in time and every failure becomes an [`EngineError`].
-//! - `facts` is what an engine tells about its machine.
+//! - [`images`] builds, pulls and looks at images; `facts` is what an engine tells about its machine.
 //! - `error` names what a person can mend, with the way to do it; `socket` says who may use a socket.
 
 mod address;
 mod engine;
 mod error;
 mod facts;
+pub mod images;
 mod socket;
 
 pub use address::Address;

@@ -3,7 +3,7 @@
 use std::io;
 
 use ralph_core::ports::{
-    Ended, Entry, EntryKind, ExecOutcome, OutputSink, Program, SandboxError, Stream,
+    Ended, Entry, EntryKind, ExecOutcome, InputSource, OutputSink, Program, SandboxError, Stream,
 };
 use ralph_guest::{command, files};
 
@@ -19,6 +19,31 @@ impl command::Sink for Forward<'_> {
 
     fn chunk(&mut self, from: command::Stream, bytes: &[u8]) {
         self.0.chunk(stream(from), bytes);
+    }
+}
+
+/// The input of a command: what it begins with, and what somebody gives it later.
+pub(super) struct Fed<'a> {
+    first: Option<Vec<u8>>,
+    later: Option<&'a mut dyn InputSource>,
+}
+
+impl<'a> Fed<'a> {
+    pub(super) fn new(first: Vec<u8>, later: Option<&'a mut dyn InputSource>) -> Self {
+        Self {
+            first: Some(first),
+            later,
+        }
+    }
+}
+
+impl command::Source for Fed<'_> {
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        match (self.first.take(), &mut self.later) {
+            (Some(first), _) => Some(first),
+            (None, Some(later)) => later.next().await,
+            (None, None) => None,
+        }
     }
 }
 

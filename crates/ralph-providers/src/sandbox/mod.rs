@@ -6,9 +6,9 @@
 
 mod convert;
 mod docker;
-mod door;
 mod local;
+mod way_out;
 
-pub use docker::{DockerProvider, DockerSettings, Found, Limits, Reach};
-pub use door::{Connection, Door, Listener};
+pub use docker::{DockerProvider, DockerSettings, Found, Limits, Reach, Remnant};
 pub use local::LocalProvider;
+pub use way_out::{Connection, Listener, WayOut};

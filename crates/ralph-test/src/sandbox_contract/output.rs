@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use ralph_core::ports::{Ended, OutputSink, Stream};
+use async_trait::async_trait;
+use ralph_core::ports::{Ended, InputSource, OutputSink, Stream};
 
 use super::ground::{AMPLE, Ground, shell};
 use crate::Collect;
@@ -77,6 +78,27 @@ pub(super) async fn input_ends(ground: &Ground<'_>) {
         let (_, output) = ground.exec(shell("cat; echo end").with_stdin(input)).await;
         assert_eq!(output.stdout_text(), expected);
     }
+}
+
+/// Gives one piece after the other, each after a moment.
+struct Slowly(Vec<&'static str>);
+
+#[async_trait]
+impl InputSource for Slowly {
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        self.0.pop().map(Into::into)
+    }
+}
+
+pub(super) async fn input_may_come_later(ground: &Ground<'_>) {
+    let mut output = Collect::default();
+    let exec =
+        shell("while read -r line; do echo \"got $line\"; done; echo end").with_stdin("one\n");
+    let mut later = Slowly(vec!["ree\n", "two\nth"]);
+    let outcome = ground.sandbox.converse(exec, &mut later, &mut output).await;
+    assert_eq!(outcome.expect("the command runs").ended, Ended::Exited(0));
+    assert_eq!(output.stdout_text(), "got one\ngot two\ngot three\nend\n");
 }
 
 pub(super) async fn a_flood_is_counted_and_cut_in_pieces(ground: &Ground<'_>) {

@@ -1,11 +1,15 @@
 //! What can be typed.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ralph_core::advice::NoteKind;
 use ralph_core::plan::Engine;
+
+use super::duration;
+use super::image::ImageArgs;
 
 /// The task file that commands take when none is named.
 pub const TASK_FILE: &str = "ralph_task.md";
@@ -76,8 +80,25 @@ pub enum Command {
     Audit(AuditArgs),
     /// Show again what a run showed, from its journal
     Replay(RunArg),
+    /// Build, pull or look at the images of container sandboxes
+    Image(ImageArgs),
     /// Try ralph without a model, a container or a network
     Demo(DemoArgs),
+    /// Check everything that a run needs, without starting one
+    #[command(
+        after_help = "Examples:\n  ralph preflight\n  ralph preflight tasks/login.md --sandbox docker\n\nExit codes: 0 all checks passed, 1 some failed"
+    )]
+    Preflight(PreflightArgs),
+    /// Try out a sandbox provider on this machine
+    #[command(
+        after_help = "Examples:\n  ralph selftest\n  ralph selftest --type local\n\nExit codes: 0 all checks passed, 1 some failed"
+    )]
+    Selftest(SelftestArgs),
+    /// Remove sandboxes that nobody uses any more
+    #[command(
+        after_help = "Examples:\n  ralph prune-sandboxes --dry-run\n  ralph prune-sandboxes --type docker --max-age 2d\n\nA sandbox in which a process works is never removed."
+    )]
+    PruneSandboxes(PruneArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
 }
@@ -92,7 +113,11 @@ impl Command {
             | Self::Show(ShowArgs { json, .. })
             | Self::Resume(ResumeArgs { json, .. })
             | Self::Diagnose(DiagnoseArgs { json, .. })
-            | Self::Audit(AuditArgs { json, .. }) => *json,
+            | Self::Audit(AuditArgs { json, .. })
+            | Self::Preflight(PreflightArgs { json, .. })
+            | Self::Selftest(SelftestArgs { json, .. })
+            | Self::PruneSandboxes(PruneArgs { json, .. }) => *json,
+            Self::Image(args) => args.is_json(),
             Self::Init(_)
             | Self::Logs(_)
             | Self::Pause(_)
@@ -151,6 +176,9 @@ pub struct RunArgs {
     /// Use this model, such as scripted:FILE.jsonl
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub model: Option<String>,
+    /// Look for newer versions of the image and build it anew
+    #[arg(long)]
+    pub rebuild: bool,
     /// Print the plan and start nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -343,6 +371,73 @@ pub struct DemoArgs {
     /// Put the demo into this directory instead of a temporary one
     #[arg(long)]
     pub dir: Option<PathBuf>,
+}
+
+/// A sandbox provider that can be looked after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProviderName {
+    /// Containers of a Docker Engine
+    Docker,
+    /// Directories and processes of this machine
+    Local,
+}
+
+/// Arguments of `preflight`.
+#[derive(Debug, Args)]
+pub struct PreflightArgs {
+    /// The task file; left out, it is `ralph_task.md` if that is there
+    pub file: Option<PathBuf>,
+    /// Take this repository instead of the task's
+    #[arg(long, value_name = "PATH|URL", value_parser = NonEmptyStringValueParser::new())]
+    pub repo: Option<String>,
+    /// Look at this sandbox provider
+    #[arg(long, value_name = "PROVIDER", value_parser = NonEmptyStringValueParser::new())]
+    pub sandbox: Option<String>,
+    /// Look at this model profile
+    #[arg(long, conflicts_with = "model", value_parser = NonEmptyStringValueParser::new())]
+    pub profile: Option<String>,
+    /// Look at this model, such as scripted:FILE.jsonl
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub model: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `selftest`.
+#[derive(Debug, Args)]
+pub struct SelftestArgs {
+    /// The sandbox provider
+    #[arg(
+        long = "type",
+        value_enum,
+        value_name = "TYPE",
+        default_value = "docker"
+    )]
+    pub provider: ProviderName,
+    /// The coding agent whose image is used
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub agent: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `prune-sandboxes`.
+#[derive(Debug, Args)]
+pub struct PruneArgs {
+    /// Only sandboxes of this provider
+    #[arg(long = "type", value_enum, value_name = "TYPE")]
+    pub provider: Option<ProviderName>,
+    /// Also those of runs that were not resumed for so long, such as 2d or 12h
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    pub max_age: Option<Duration>,
+    /// List them and remove nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `completions`.

@@ -8,7 +8,7 @@ use super::context::Context;
 use super::error::CliError;
 use crate::config::{ResourceSettings, Settings};
 
-/// Returns what the containers are like, but for the image; none for a provider without containers.
+/// Returns what the containers are like, with the image as it was asked for; none for a provider without containers.
 pub(super) async fn plan(
     sandbox: &str,
     contract: &Contract,
@@ -17,10 +17,22 @@ pub(super) async fn plan(
     if sandbox != "docker" {
         return Ok(None);
     }
+    let mut plan = plan_for(contract.sandbox_resources, context).await?;
+    if let Some(image) = &contract.sandbox_image {
+        plan.image.clone_from(image);
+    }
+    Ok(Some(plan))
+}
+
+/// Returns what the containers of a task with these sizes are like.
+pub(super) async fn plan_for(
+    resources: Option<SandboxResources>,
+    context: &Context,
+) -> Result<ContainerPlan, CliError> {
     let settings = context.settings()?;
-    let resources = contract.sandbox_resources.unwrap_or_default();
+    let resources = resources.unwrap_or_default();
     let engine = engine(&settings, context).await?;
-    Ok(Some(sized(&settings, resources, engine)))
+    Ok(sized(&settings, resources, engine))
 }
 
 /// Returns the plan with the task's own sizes before those of the settings.
@@ -88,7 +100,7 @@ mod tests {
         let none = SandboxResources::default();
         let usual = ContainerPlan {
             engine: None,
-            image: "ralph:latest".into(),
+            image: "auto".into(),
             millicpus: None,
             memory: None,
             disk: 20 << 30,

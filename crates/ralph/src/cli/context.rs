@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ralph_core::ports::Clock;
 use ralph_core::secret::{Redactor, Secret};
+use ralph_engine::git::HostGit;
 use ralph_engine::store::{RunDir, StateDir};
 
 use super::args::RunArg;
@@ -76,18 +77,36 @@ impl Context {
 
     /// Returns what concrete providers are made from.
     pub(crate) fn wiring(&self) -> Result<Wiring, CliError> {
-        Ok(Wiring {
-            state: self.state()?,
-            search_path: self
-                .environment
-                .search_path()
-                .unwrap_or(DEFAULT_PATH)
-                .to_owned(),
+        Ok(self.wiring_with(self.state()?))
+    }
+
+    /// Returns what concrete providers are made from, for looking only: the state directory is neither
+    /// made nor changed.
+    pub(crate) fn wiring_to_look(&self) -> Result<Wiring, CliError> {
+        let root = self.environment.state_dir()?;
+        Ok(self.wiring_with(StateDir::unopened(root)))
+    }
+
+    /// Returns the host's git for looking at the user's own repositories only: nothing is written.
+    pub(crate) fn git_to_look(&self) -> HostGit {
+        let home = self.environment.home().map(Path::to_path_buf);
+        HostGit::looking(self.search_path(), home)
+    }
+
+    fn search_path(&self) -> String {
+        let path = self.environment.search_path();
+        path.unwrap_or(DEFAULT_PATH).to_owned()
+    }
+
+    fn wiring_with(&self, state: StateDir) -> Wiring {
+        Wiring {
+            state,
+            search_path: self.search_path(),
             home: self.environment.home().map(Path::to_path_buf),
             toolchains: self.environment.toolchains(),
             clock: self.clock(),
             redactor: self.redactor(),
-        })
+        }
     }
 
     /// Returns what keeps the environment's secrets out of everything that is written.

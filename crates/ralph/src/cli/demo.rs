@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use ralph_core::image::Effort;
+
 use super::args::{Again, DemoArgs, RunArgs};
 use super::context::Context;
 use super::error::CliError;
@@ -42,6 +44,7 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, C
         engine: None,
         profile: None,
         model: Some(format!("scripted:{}", dir.join("replies.jsonl").display())),
+        rebuild: false,
         dry_run: false,
         json: false,
         again: Again {
@@ -52,7 +55,14 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, C
     let (file, task) = planning::read_task(&run_args.file, context)?;
     let planned = planning::plan(&run_args, file, task, context, &wiring).await?;
     let (id, branch) = (planned.plan.run.clone(), planned.plan.branch.clone());
-    let code = Box::pin(run::start(planned, run_args.json, context, &wiring)).await?;
+    let code = Box::pin(run::start(
+        planned,
+        Effort::Reuse,
+        run_args.json,
+        context,
+        &wiring,
+    ))
+    .await?;
     let state = wiring.state.run(&id).state()?;
     let pull = state
         .pull

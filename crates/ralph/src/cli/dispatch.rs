@@ -10,8 +10,8 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::{
-    audit, completions, debug, demo, diagnose, errand, init, lint, logs, replay, resume, run, runs,
-    show, steer, usage,
+    audit, completions, debug, demo, diagnose, errand, image, init, lint, logs, preflight, prune,
+    replay, resume, run, runs, selftest, show, steer, usage,
 };
 use crate::config::Environment;
 
@@ -64,7 +64,11 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
         Command::Debug(args) => wait_for(debug::run(args, context)),
         Command::Audit(args) => audit::run(&args, context),
         Command::Replay(args) => replay::run(&args, context),
+        Command::Image(args) => wait_for(image::run(args, context)),
         Command::Demo(args) => wait_for(demo::run(args, context)),
+        Command::Preflight(args) => wait_for(preflight::run(args, context)),
+        Command::Selftest(args) => wait_for(selftest::run(args, context)),
+        Command::PruneSandboxes(args) => wait_for(prune::run(args, context)),
         Command::Completions(args) => completions::run(&args, context),
     }
 }

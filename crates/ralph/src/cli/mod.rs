@@ -4,10 +4,12 @@
 //! - [`args`] is what can be typed, `usage` turns clap's refusals into one line.
 //! - [`main`] parses first and reads the environment only then, so that `--help` costs nothing.
 //! - [`CliError`] is what people read when something went wrong, [`ExitCode`] what scripts read.
+//! - `checks` is what `preflight` and `selftest` print.
 //! - `summary` is the JSON shape of a run that `runs` and `show` share.
 
 pub mod args;
 mod audit;
+mod checks;
 mod completions;
 mod container;
 mod context;
@@ -16,18 +18,24 @@ mod demo;
 mod diagnose;
 mod dispatch;
 mod drive;
+mod duration;
 mod errand;
 mod error;
 mod exit;
+pub mod image;
 mod init;
 mod lint;
 mod logs;
 mod output;
 mod planning;
+mod preflight;
+mod prune;
+mod ready_image;
 mod replay;
 mod resume;
 mod run;
 mod runs;
+mod selftest;
 mod show;
 mod steer;
 mod summary;

@@ -63,7 +63,7 @@ pub(super) fn read_task(file: &Path, context: &Context) -> Result<(PathBuf, Task
 }
 
 /// Returns where a finding is with what it says, and what to do about it.
-fn told(finding: &Finding) -> (String, String) {
+pub(super) fn told(finding: &Finding) -> (String, String) {
     let place = match (finding.line, finding.column) {
         (Some(line), Some(column)) => format!("line {line}, column {column}: "),
         (Some(line), None) => format!("line {line}: "),
@@ -92,14 +92,14 @@ pub(super) async fn plan(
             "use `--engine actions`, or leave `engine` out of the task file",
         ));
     }
-    let sandbox = sandbox_name(args, &task, context)?;
+    let sandbox = sandbox_name(args, Some(&task), context)?;
     let container = container::plan(&sandbox, contract, context).await?;
     let provider = wiring.sandboxes(&sandbox, container.as_ref())?;
     if let Some(problem) = provider.preflight().await.into_iter().next() {
         let what = format!("sandbox `{sandbox}` cannot be used");
         return Err(CliError::runtime(what, problem.what, problem.fix));
     }
-    let model = model_name(args, &task, context)?;
+    let model = model_name(args, Some(&task), context)?;
     wiring.model(&model, &[])?;
     let source = Source::find(args, &task, &file, &git, context).await?;
     let title = task
@@ -158,9 +158,10 @@ fn new_id(now: jiff::Timestamp) -> RunId {
     RunId::new(now, u16::try_from(last).unwrap_or_default())
 }
 
-async fn require_git(git: &HostGit) -> Result<(), CliError> {
+/// Returns what git says about its version.
+pub(super) async fn require_git(git: &HostGit) -> Result<String, CliError> {
     let version = git.run_in(Path::new("/"), &["--version"]).await;
-    version.map(drop).map_err(|error| {
+    version.map_err(|error| {
         CliError::runtime(
             "git cannot be used",
             error.to_string(),
@@ -169,11 +170,16 @@ async fn require_git(git: &HostGit) -> Result<(), CliError> {
     })
 }
 
-fn sandbox_name(args: &RunArgs, task: &TaskFile, context: &Context) -> Result<String, CliError> {
+/// Flag, task, environment, file: the first that names a sandbox provider wins.
+pub(super) fn sandbox_name(
+    args: &RunArgs,
+    task: Option<&TaskFile>,
+    context: &Context,
+) -> Result<String, CliError> {
     if let Some(name) = args.sandbox.clone() {
         return Ok(name);
     }
-    if let Some(kind) = task.contract.sandbox_provider {
+    if let Some(kind) = task.and_then(|task| task.contract.sandbox_provider) {
         return Ok(kind.name().to_owned());
     }
     let settings = context.settings()?;
@@ -182,7 +188,11 @@ fn sandbox_name(args: &RunArgs, task: &TaskFile, context: &Context) -> Result<St
 }
 
 /// Flag, task, environment, file: the first that names a model wins.
-fn model_name(args: &RunArgs, task: &TaskFile, context: &Context) -> Result<String, CliError> {
+pub(super) fn model_name(
+    args: &RunArgs,
+    task: Option<&TaskFile>,
+    context: &Context,
+) -> Result<String, CliError> {
     if let Some(model) = &args.model {
         return Ok(absolute_script(model, context.environment().directory()));
     }
@@ -191,7 +201,7 @@ fn model_name(args: &RunArgs, task: &TaskFile, context: &Context) -> Result<Stri
     let named = args
         .profile
         .as_deref()
-        .or(task.contract.model_profile_default.as_deref())
+        .or(task.and_then(|task| task.contract.model_profile_default.as_deref()))
         .or(environment.default_profile())
         .or(profiles.default_name());
     let Some(name) = named else {
@@ -219,14 +229,14 @@ pub(super) fn absolute_script(model: &str, directory: &Path) -> String {
 }
 
 /// The repository that the work starts from.
-struct Source {
-    path: PathBuf,
-    base_branch: String,
-    base: CommitId,
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    pub(super) base_branch: String,
+    pub(super) base: CommitId,
 }
 
 impl Source {
-    async fn find(
+    pub(super) async fn find(
         args: &RunArgs,
         task: &TaskFile,
         file: &Path,

@@ -1,5 +1,6 @@
 //! `ralph resume`: goes on with a run that waits or was interrupted.
 
+use ralph_core::event::Event;
 use ralph_core::run::{self, Command};
 use ralph_engine::journal::Journal;
 
@@ -8,6 +9,7 @@ use super::context::Context;
 use super::drive::drive;
 use super::error::CliError;
 use super::exit::ExitCode;
+use super::prune;
 use super::steer;
 
 /// Tells a waiting process to go on, or takes the run over.
@@ -26,7 +28,7 @@ pub(super) async fn resume(
         return steer::run(run, &Command::Resume, context);
     }
     let wiring = context.wiring()?;
-    let journal = Journal::open(&dir, wiring.clock.clone(), wiring.redactor.clone())?;
+    let mut journal = Journal::open(&dir, wiring.clock.clone(), wiring.redactor.clone())?;
     let state = journal.state();
     // A run whose process died says it is active; nobody works on it, so it can be continued.
     if !state.status.is_active() {
@@ -40,5 +42,8 @@ pub(super) async fn resume(
     }
     let mode = context.view_mode(is_json, &context.settings()?);
     let outside = wiring.outside(&state.plan, Some(state))?;
+    for message in prune::tidy_up(&state.plan, &wiring).await {
+        journal.append(Event::Notice { message })?;
+    }
     Box::pin(drive(dir, journal, outside, mode)).await
 }

@@ -1,6 +1,7 @@
 //! `ralph run`: takes a task to a verified branch, or to an honest reason why not.
 
 use ralph_core::event::Event;
+use ralph_core::image::Effort;
 use ralph_engine::contract::Pinned;
 use ralph_engine::journal::Journal;
 use ralph_engine::store::RunDir;
@@ -10,7 +11,9 @@ use super::context::Context;
 use super::drive::drive;
 use super::error::CliError;
 use super::exit::ExitCode;
+use super::image;
 use super::planning::{self, Planned};
+use super::prune;
 use super::resume;
 use super::unfinished::{self, Choice};
 use crate::terminal::line::Line;
@@ -36,18 +39,29 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Cl
         show_plan(&planned, args.json, context)?;
         return Ok(ExitCode::Success);
     }
-    Box::pin(start(planned, args.json, context, &wiring)).await
+    let effort = if args.rebuild {
+        Effort::Rebuild
+    } else {
+        Effort::Reuse
+    };
+    Box::pin(start(planned, effort, args.json, context, &wiring)).await
 }
 
-/// Starts a planned run and works on it.
+/// Starts a planned run and works on it, once its image is there.
 pub(super) async fn start(
-    planned: Planned,
+    mut planned: Planned,
+    effort: Effort,
     is_json: bool,
     context: &Context,
     wiring: &Wiring,
 ) -> Result<ExitCode, CliError> {
     let mode = context.view_mode(is_json, &context.settings()?);
+    image::ensure(&mut planned.plan, effort, mode, context, wiring).await?;
     let outside = wiring.outside(&planned.plan, None)?;
+    let mut planned = planned;
+    planned
+        .notices
+        .extend(prune::tidy_up(&planned.plan, wiring).await);
     let dir = wiring.state.run(&planned.plan.run);
     let journal = create(&dir, planned, wiring)?;
     Box::pin(drive(dir, journal, outside, mode)).await

@@ -119,6 +119,7 @@ impl Unfinished {
                 differs(args.sandbox.as_ref(), &self.plan.sandbox),
             ),
             ("--profile", args.profile.is_some()),
+            ("--rebuild", args.rebuild),
         ];
         let Some((flag, _)) = flags.into_iter().find(|(_, differs)| *differs) else {
             return Ok(());

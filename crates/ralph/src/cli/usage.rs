@@ -1,5 +1,6 @@
 //! Turns clap's refusals into one line: what, why, what to do.
 
+use std::error::Error as _;
 use std::ffi::OsString;
 use std::io::Write as _;
 
@@ -65,7 +66,7 @@ fn one_line(error: &clap::Error, command: &str) -> Option<CliError> {
                 "unknown command `{}`",
                 text(error, ContextKind::InvalidSubcommand)?
             ),
-            "ralph has no such command".to_owned(),
+            format!("{command} has no such command"),
         ),
         ErrorKind::MissingRequiredArgument => (
             format!("missing {}", argument?),
@@ -78,6 +79,10 @@ fn one_line(error: &clap::Error, command: &str) -> Option<CliError> {
         ErrorKind::InvalidValue => (
             format!("`{}` is no value for {}", value?, argument?),
             format!("it takes {}", text(error, ContextKind::ValidValue)?),
+        ),
+        ErrorKind::ValueValidation => (
+            format!("`{}` is no value for {}", value?, argument?),
+            error.source()?.to_string(),
         ),
         ErrorKind::ArgumentConflict => {
             let argument = argument?;
@@ -123,15 +128,16 @@ fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// Returns the command that was meant: `ralph run` of `ralph run --foo`.
+/// Returns the command that was meant: `ralph image build` of `ralph image build --foo`.
 fn command(arguments: &[OsString]) -> String {
     let known = Cli::command();
-    arguments
-        .iter()
-        .skip(1)
-        .find_map(|argument| known.find_subcommand(argument))
-        .map_or_else(
-            || "ralph".to_owned(),
-            |command| format!("ralph {}", command.get_name()),
-        )
+    let mut meant = &known;
+    let mut name = "ralph".to_owned();
+    for argument in arguments.iter().skip(1) {
+        if let Some(found) = meant.find_subcommand(argument) {
+            name = format!("{name} {}", found.get_name());
+            meant = found;
+        }
+    }
+    name
 }

@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_dotenv_adds_settings_and_credentials_and_nothing_else() {
-        let dotenv = "RALPH_HOME=/evil\nPATH=/evil\nHOME=/evil\nHTTPS_PROXY=http://evil\n\
+        let dotenv = "RALPH_HOME=/evil\nPATH=/evil\nHOME=/evil\nHTTPS_PROXY=http://evil\nDOCKER_HOST=tcp://evil\n\
                       RALPH_DEFAULT_PROVIDER=docker\nRALPH_DEFAULT_MODEL_PROFILE=cheap\n\
                       ZAI_API_KEY=from-dotenv\nOPENAI_API_KEY=from-dotenv\n";
         let real = [

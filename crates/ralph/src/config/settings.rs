@@ -30,8 +30,10 @@ pub struct SandboxSettings {
     pub enabled: bool,
     /// The provider, unless a flag, the environment or the task names one.
     pub provider: String,
-    /// The image of container sandboxes.
+    /// The image of container sandboxes; `auto` is the agent's own.
     pub image: String,
+    /// What the agents' images are built on; empty is what their Dockerfiles say.
+    pub base_image: String,
     /// Whether one container serves all iterations of a run.
     pub reuse_container: bool,
     /// Whether an image that is here already is not pulled again.
@@ -49,7 +51,8 @@ impl Default for SandboxSettings {
         Self {
             enabled: true,
             provider: "local".into(),
-            image: "ralph:latest".into(),
+            image: "auto".into(),
+            base_image: String::new(),
             reuse_container: true,
             use_local_image: true,
             network: NetworkSettings::default(),

@@ -7,12 +7,16 @@
 
 mod advice;
 mod bad_input;
+#[cfg(target_os = "linux")]
+mod care;
 mod circling;
 mod contract;
 #[cfg(target_os = "linux")]
 mod crash;
+mod docker_run;
 mod follow;
 mod holding;
+mod images;
 mod live_steering;
 mod looks;
 mod project;

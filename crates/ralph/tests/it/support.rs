@@ -106,7 +106,7 @@ impl Ralph {
 }
 
 /// A clock that always shows the same time.
-struct Stopped;
+pub(crate) struct Stopped;
 
 impl Clock for Stopped {
     fn now(&self) -> jiff::Timestamp {

@@ -2,31 +2,35 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bollard::models::{ContainerState, ContainerStateStatusEnum as Status};
+use bollard::container::AttachContainerResults;
+use bollard::models::ContainerState;
 use bollard::query_parameters::{
     AttachContainerOptionsBuilder, CreateContainerOptionsBuilder, KillContainerOptionsBuilder,
     LogsOptionsBuilder, RemoveContainerOptionsBuilder,
 };
 use futures_util::StreamExt as _;
 use ralph_guest::command::Name;
-use tokio::time::Instant;
+use tokio::net::UnixStream;
+use tokio::time::{Instant, sleep, timeout};
 
-use super::form::{Form, SOCKET};
+use super::door::Door;
+use super::form::Form;
 use super::line::Line;
 use super::marks::{self, Marks};
 use super::settings::DockerSettings;
 use crate::docker::{Engine, EngineError, Facts};
-use crate::sandbox::door::Door;
+use crate::sandbox::way_out::WayOut;
 
 /// How long a guest may take to answer for the first time.
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
-/// How long to wait before a guest that is not there yet is called again.
-const CALL_AGAIN: Duration = Duration::from_millis(1);
-/// After so many calls it is looked whether the container still runs.
-const LOOK_AFTER: u32 = 100;
+/// How often it is looked meanwhile whether the container still runs.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// How long something that is being removed may take to disappear.
+const REMOVAL: Duration = Duration::from_secs(30);
 /// How many lines of a container's log are shown.
 const LOG_LINES: &str = "20";
 
@@ -36,6 +40,9 @@ pub(super) enum ContainerError {
     /// There is no container.
     #[error("its container has been removed")]
     Missing,
+    /// There is one, but another ralph made it.
+    #[error("another ralph uses it now")]
+    TakenOver,
     /// The engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -47,11 +54,11 @@ pub(super) enum ContainerError {
         /// The end of the container's log, after a separator.
         said: String,
     },
-    /// The directory of the socket.
-    #[error("cannot make `{}`: {source}", path.display())]
-    Directory {
-        /// The directory.
-        path: PathBuf,
+    /// The socket for the guest.
+    #[error("cannot listen in `{}`: {source}", directory.display())]
+    Door {
+        /// The directory of the socket.
+        directory: PathBuf,
         /// Why not.
         source: io::Error,
     },
@@ -68,7 +75,13 @@ pub(super) struct Container {
     /// The directory of the socket on this machine, where the guest is reached by one.
     socket: Option<PathBuf>,
     /// Who answers what commands connect to.
-    pub(super) door: Option<Arc<dyn Door>>,
+    pub(super) way_out: Option<Arc<dyn WayOut>>,
+    /// The engine's number of the container that this process has made. Another one of the same
+    /// name is another ralph's, which has taken the sandbox over.
+    own: Mutex<Option<String>>,
+    /// Whether a command ran out of memory since the container was started. The engine says so
+    /// about the whole container then, whatever ends it later.
+    starved: AtomicBool,
 }
 
 impl Container {
@@ -90,17 +103,16 @@ impl Container {
             marks,
             object,
             socket,
-            door: None,
+            way_out: None,
+            own: Mutex::new(None),
+            starved: AtomicBool::new(false),
         }
     }
 
-    /// Makes the container, which does not run yet.
+    /// Makes the container, which does not run yet, and with it the volume, if there is none.
     pub(super) async fn create(&self) -> Result<(), ContainerError> {
         if let Some(directory) = &self.socket {
-            make_private(directory).map_err(|source| ContainerError::Directory {
-                path: directory.clone(),
-                source,
-            })?;
+            Door::build(directory).map_err(|source| door_error(directory, source))?;
         }
         let form = Form {
             name: self.name,
@@ -112,76 +124,93 @@ impl Container {
         let options = CreateContainerOptionsBuilder::new()
             .name(&self.object)
             .build();
-        let created = self
-            .engine
-            .api()
-            .create_container(Some(options), form.body());
-        self.engine.call("make a container", created).await?;
+        let api = self.engine.api();
+        let created = api.create_container(Some(options), form.body());
+        let created = self.engine.call("make a container", created).await?;
+        *self.own.lock().unwrap_or_else(PoisonError::into_inner) = Some(created.id);
         Ok(())
     }
 
     /// Starts the container and speaks to its guest.
     pub(super) async fn start(&self) -> Result<Line, ContainerError> {
-        // Attached before, so that not a byte of what it says is missed.
-        let attached = match self.socket {
-            Some(_) => None,
-            None => Some(self.attach().await?),
+        let line = match &self.socket {
+            Some(directory) => {
+                let door = Door::open(directory);
+                let door = door.map_err(|source| door_error(directory, source))?;
+                self.set_going().await?;
+                let socket = self.guest_at(&door).await?;
+                timeout(FIRST_ANSWER, Line::by_socket(socket)).await
+            }
+            None => {
+                // Attached before, so that not a byte of what it says is missed.
+                let attached = self.attach().await?;
+                self.set_going().await?;
+                timeout(FIRST_ANSWER, Line::attached(attached)).await
+            }
         };
-        let started = self.engine.api().start_container(&self.object, None);
-        self.call("start a container", started).await?;
-        match attached {
-            None => self.connect().await,
-            Some(attached) => match Line::attached(attached).await {
-                Ok(line) => self.admit(line).await,
-                Err(source) => Err(self.silent(source).await),
-            },
+        match line.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+            Ok(line) => self.admit(line).await,
+            Err(source) => Err(self.silent(source).await),
         }
     }
 
-    async fn attach(&self) -> Result<bollard::container::AttachContainerResults, ContainerError> {
+    async fn set_going(&self) -> Result<(), ContainerError> {
+        let own = self.own();
+        let started = self.engine.api().start_container(&own, None);
+        self.call("start a container", started).await?;
+        self.starved.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Remembers that a command ran out of memory.
+    pub(super) fn has_starved(&self) {
+        self.starved.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells whether a command ran out of memory since the container was started.
+    pub(super) fn is_starved(&self) -> bool {
+        self.starved.load(Ordering::Relaxed)
+    }
+
+    async fn attach(&self) -> Result<AttachContainerResults, ContainerError> {
         let options = AttachContainerOptionsBuilder::new()
             .stream(true)
             .stdin(true)
             .stdout(true)
             .stderr(true)
             .build();
-        let attached = self
-            .engine
-            .api()
-            .attach_container(&self.object, Some(options));
+        let own = self.own();
+        let attached = self.engine.api().attach_container(&own, Some(options));
         self.call("attach to a container", attached).await
     }
 
-    /// Connects to the guest of a container that runs.
-    async fn connect(&self) -> Result<Line, ContainerError> {
-        let directory = self.socket.as_deref().unwrap_or(Path::new("/"));
+    /// Waits for the guest, which is the first process of the container and nobody else.
+    async fn guest_at(&self, door: &Door) -> Result<UnixStream, ContainerError> {
         let deadline = Instant::now() + FIRST_ANSWER;
-        let mut process = self.state().await?.pid;
-        let mut calls = 0;
         loop {
-            let source = match Line::by_socket(directory, SOCKET, process).await {
-                Ok(line) => return self.admit(line).await,
-                Err(source) => source,
+            let visitor = match timeout(LOOK_AGAIN, door.answer()).await {
+                Ok(Ok(visitor)) => Some(visitor),
+                Ok(Err(source)) => return Err(self.silent(source).await),
+                Err(_) => None,
             };
-            calls += 1;
-            if calls % LOOK_AFTER == 0 {
-                let state = self.state().await?;
-                process = state.pid;
-                if !is_running(&state) {
-                    return Err(self.silent(source).await);
+            let state = self.state().await?;
+            if let Some((socket, process)) = visitor {
+                if process == state.pid {
+                    return Ok(socket);
                 }
+            } else if state.running != Some(true) {
+                return Err(self.silent(io::ErrorKind::NotConnected.into()).await);
             }
             if Instant::now() > deadline {
-                return Err(self.silent(source).await);
+                return Err(self.silent(io::ErrorKind::TimedOut.into()).await);
             }
-            tokio::time::sleep(CALL_AGAIN).await;
         }
     }
 
     /// Lets commands connect to whoever answers them.
     async fn admit(&self, mut line: Line) -> Result<Line, ContainerError> {
-        let admitted = match &self.door {
-            Some(door) => line.admit(door.clone()).await,
+        let admitted = match &self.way_out {
+            Some(way_out) => line.admit(way_out.clone()).await,
             None => Ok(()),
         };
         match admitted {
@@ -190,79 +219,53 @@ impl Container {
         }
     }
 
-    /// Brings the container into its working state, whatever state it is in, with nothing of an
-    /// earlier conversation left in it. A container that is missing is made again.
+    /// Starts the container again, which has ended; one that does not start is made again.
     pub(super) async fn revive(&self) -> Result<Line, ContainerError> {
-        let state = match self.state().await {
-            Ok(state) => state,
-            Err(ContainerError::Missing) => return self.recreate().await,
-            Err(error) => return Err(error),
-        };
-        match state.status {
-            Some(Status::RUNNING) if self.socket.is_some() => match self.connect().await {
-                Ok(line) => Ok(line),
-                // Stuck, or there is something else at the other end.
-                Err(_) => self.recreate().await,
-            },
-            Some(Status::RUNNING | Status::PAUSED | Status::RESTARTING) => {
-                self.kill().await?;
-                self.start_again().await
-            }
-            Some(Status::CREATED | Status::EXITED | Status::STOPPING) => self.start_again().await,
-            Some(Status::REMOVING | Status::DEAD | Status::EMPTY) | None => self.recreate().await,
-        }
-    }
-
-    async fn start_again(&self) -> Result<Line, ContainerError> {
         match self.start().await {
+            Err(ContainerError::Missing) => Err(ContainerError::Missing),
+            Err(_) => {
+                self.remove_object(&self.own()).await?;
+                self.create().await?;
+                self.start().await
+            }
             Ok(line) => Ok(line),
-            Err(_) => self.recreate().await,
         }
     }
 
-    async fn recreate(&self) -> Result<Line, ContainerError> {
-        self.remove().await?;
-        self.create().await?;
-        self.start().await
+    /// Puts a new container in the place of whatever is there, whoever has made it.
+    pub(super) async fn take_over(&self) -> Result<Line, ContainerError> {
+        let deadline = Instant::now() + REMOVAL;
+        loop {
+            self.remove_object(&self.object).await?;
+            match self.create().await {
+                // Another ralph does the same at this moment; the last one has it.
+                Err(ContainerError::Engine(error))
+                    if error.is_conflict() && Instant::now() < deadline => {}
+                Err(error) => return Err(error),
+                Ok(()) => return self.start().await,
+            }
+        }
     }
 
     /// Ends everything in the container; a paused one too.
     pub(super) async fn kill(&self) -> Result<(), ContainerError> {
         let api = self.engine.api();
+        let own = self.own();
         // Only one that is paused can be let go on.
-        self.call("unpause a container", api.unpause_container(&self.object))
+        self.call("unpause a container", api.unpause_container(&own))
             .await
             .ok();
         let options = KillContainerOptionsBuilder::new().signal("SIGKILL").build();
-        let killed = api.kill_container(&self.object, Some(options));
+        let killed = api.kill_container(&own, Some(options));
         match self.call("kill a container", killed).await {
             Err(ContainerError::Engine(error)) if error.is_conflict() => Ok(()),
             killed => killed,
         }
     }
 
-    /// Removes the container, running or not. A missing one is fine.
+    /// Removes the container, running or not and whoever has made it. A missing one is fine.
     pub(super) async fn remove(&self) -> Result<(), ContainerError> {
-        let options = RemoveContainerOptionsBuilder::new()
-            .force(true)
-            .v(true)
-            .build();
-        let api = self.engine.api();
-        let deadline = Instant::now() + FIRST_ANSWER;
-        loop {
-            let removed = api.remove_container(&self.object, Some(options.clone()));
-            match self.call("remove a container", removed).await {
-                Ok(()) => break,
-                Err(ContainerError::Missing) => break,
-                // It is being removed by somebody else.
-                Err(ContainerError::Engine(error))
-                    if error.is_conflict() && Instant::now() < deadline =>
-                {
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        self.remove_object(&self.object).await?;
         if let Some(directory) = &self.socket {
             // A directory that stays is empty and in nobody's way.
             std::fs::remove_dir_all(directory).ok();
@@ -270,9 +273,42 @@ impl Container {
         Ok(())
     }
 
+    async fn remove_object(&self, object: &str) -> Result<(), ContainerError> {
+        let options = RemoveContainerOptionsBuilder::new()
+            .force(true)
+            .v(true)
+            .build();
+        let deadline = Instant::now() + REMOVAL;
+        loop {
+            let api = self.engine.api();
+            let removed = api.remove_container(object, Some(options.clone()));
+            match self.call("remove a container", removed).await {
+                Ok(()) | Err(ContainerError::Missing) => return Ok(()),
+                // It is being removed by somebody else.
+                Err(ContainerError::Engine(error))
+                    if error.is_conflict() && Instant::now() < deadline =>
+                {
+                    sleep(LOOK_AGAIN).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Tells whether another container is in this one's place.
+    pub(super) async fn is_replaced(&self) -> Result<bool, ContainerError> {
+        let inspected = self.engine.api().inspect_container(&self.object, None);
+        match self.call("look at a container", inspected).await {
+            Ok(found) => Ok(found.id.is_some_and(|id| id != self.own())),
+            Err(ContainerError::Missing) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Returns what the engine says about the container.
     pub(super) async fn state(&self) -> Result<ContainerState, ContainerError> {
-        let inspected = self.engine.api().inspect_container(&self.object, None);
+        let own = self.own();
+        let inspected = self.engine.api().inspect_container(&own, None);
         let container = self.call("look at a container", inspected).await?;
         Ok(container.state.unwrap_or_default())
     }
@@ -284,7 +320,7 @@ impl Container {
             .stderr(true)
             .tail(LOG_LINES)
             .build();
-        let mut pieces = self.engine.api().logs(&self.object, Some(options));
+        let mut pieces = self.engine.api().logs(&self.own(), Some(options));
         let mut text = String::new();
         let gather = async {
             while let Some(Ok(piece)) = pieces.next().await {
@@ -292,13 +328,17 @@ impl Container {
             }
         };
         // Without its log an error is still an error.
-        tokio::time::timeout(Duration::from_secs(2), gather)
-            .await
-            .ok();
+        timeout(Duration::from_secs(2), gather).await.ok();
         match text.trim() {
             "" => String::new(),
             said => format!("; its container said: {}", said.replace('\n', " | ")),
         }
+    }
+
+    /// Returns how the engine knows the container that this process has made.
+    fn own(&self) -> String {
+        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.clone().unwrap_or_else(|| self.object.clone())
     }
 
     async fn silent(&self, source: io::Error) -> ContainerError {
@@ -319,14 +359,9 @@ impl Container {
     }
 }
 
-fn is_running(state: &ContainerState) -> bool {
-    state.running == Some(true)
-}
-
-fn make_private(directory: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new()
-        .mode(0o700)
-        .recursive(true)
-        .create(directory)
+fn door_error(directory: &Path, source: io::Error) -> ContainerError {
+    ContainerError::Door {
+        directory: directory.to_owned(),
+        source,
+    }
 }

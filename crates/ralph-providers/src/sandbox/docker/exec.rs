@@ -1,48 +1,62 @@
 //! Runs a command in a Docker sandbox.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ralph_core::ports::{Exec, ExecOutcome, OutputSink, Program, SandboxError};
-use ralph_guest::command;
+use ralph_core::ports::{Exec, ExecOutcome, InputSource, OutputSink, Program, SandboxError};
+use ralph_guest::command::{self, Source as _};
 use ralph_guest::files::Refusal;
-use ralph_guest::wire::{Data, ExecRequest, Flow, Messages, Reply, Request, Sender, Stream};
+use ralph_guest::wire::{
+    Data, ExecRequest, Flow, Messages, NotOpened, Reply, Request, Sender, Stream,
+};
 use tokio::time::{Instant, timeout_at};
 
 use super::sandbox::DockerSandbox;
 use super::trouble::Symptom;
-use crate::sandbox::convert;
+use crate::sandbox::convert::{self, Fed};
 
 /// How long the guest may take to tell of a timeout: it asks a command to end before it kills it.
 const AFTER_THE_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Longer than any command is waited for.
+const FOREVER: Duration = Duration::from_hours(24 * 365);
 
 /// Runs a command to its end. Dropping the future closes the stream, and the guest kills the command.
 pub(super) async fn exec(
     sandbox: &DockerSandbox,
     exec: Exec,
-    env: &BTreeMap<String, String>,
+    later: Option<&mut dyn InputSource>,
     output: &mut dyn OutputSink,
 ) -> Result<ExecOutcome, SandboxError> {
     let started = Instant::now();
     let line = sandbox.line().await?;
     let what = program_of(&exec.program);
     let cwd = exec.cwd.to_string();
-    let deadline = started + exec.timeout + AFTER_THE_TIMEOUT;
+    let patience = exec.timeout.saturating_add(AFTER_THE_TIMEOUT).min(FOREVER);
+    let deadline = started + patience;
     let request = Request::Exec(ExecRequest {
         program: convert::program(exec.program),
         cwd: cwd.clone(),
-        env: env.iter().chain(&exec.env).map(own).collect(),
-        input: !exec.stdin.is_empty(),
+        env: sandbox.env().iter().chain(&exec.env).map(own).collect(),
+        input: !exec.stdin.is_empty() || later.is_some(),
         timeout_ms: u64::try_from(exec.timeout.as_millis()).unwrap_or(u64::MAX),
         output_limit: exec.output_limit,
     });
-    let Some(stream) = line.link().open(&request) else {
-        return Err(sandbox.interrupted(&line, Symptom::HungUp).await);
-    };
-    let symptom = match timeout_at(deadline, attend(stream, &exec.stdin, output)).await {
-        Ok(Some(reply)) => return judged(reply, what, &cwd, started),
-        Ok(None) => Symptom::HungUp,
-        Err(_) => Symptom::Silent,
+    let input = Fed::new(exec.stdin, later);
+    let symptom = match line.link().open(&request) {
+        Ok(stream) => match timeout_at(deadline, attend(stream, input, output)).await {
+            Ok(Some(reply)) => return judged(reply, what, &cwd, started),
+            Ok(None) => Symptom::HungUp,
+            Err(_) => Symptom::Silent,
+        },
+        Err(NotOpened::Over) => Symptom::HungUp,
+        Err(NotOpened::TooLong) => {
+            // Longer than anything that a system would start.
+            let source = rustix::io::Errno::TOOBIG.into();
+            return Err(SandboxError::Spawn {
+                program: what,
+                source,
+            });
+        }
     };
     Err(sandbox.interrupted(&line, symptom).await)
 }
@@ -59,14 +73,14 @@ fn program_of(program: &Program) -> String {
 }
 
 /// Feeds a command and takes its output; none if the line ended before the command.
-async fn attend(stream: Stream, input: &[u8], output: &mut dyn OutputSink) -> Option<Reply> {
+async fn attend(stream: Stream, input: Fed<'_>, output: &mut dyn OutputSink) -> Option<Reply> {
     let Stream {
         sender,
         mut messages,
         mut data,
     } = stream;
     let mut fed = std::pin::pin!(feed(&sender, input));
-    let mut is_fed = input.is_empty();
+    let mut is_fed = false;
     let reply = loop {
         tokio::select! {
             biased;
@@ -83,8 +97,10 @@ async fn next(messages: &mut Messages) -> Option<Vec<u8>> {
     messages.next().await
 }
 
-async fn feed(sender: &Sender, input: &[u8]) {
-    sender.all(Flow::Main, input).await;
+async fn feed(sender: &Sender, mut input: Fed<'_>) {
+    while let Some(bytes) = input.next().await {
+        sender.all(Flow::Main, &bytes).await;
+    }
     sender.end();
 }
 

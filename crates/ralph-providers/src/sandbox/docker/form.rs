@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use bollard::models::{
-    ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, Mount,
-    MountType, RestartPolicy, RestartPolicyNameEnum,
+    ContainerCreateBody, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
+    Mount, MountType, MountVolumeOptions, RestartPolicy, RestartPolicyNameEnum,
 };
 use ralph_guest::command::Name;
 
+use super::door::SOCKET;
 use super::marks::{self, Marks};
 use super::program::{self, Access};
 use super::settings::DockerSettings;
@@ -18,8 +19,6 @@ use crate::docker::Facts;
 pub(super) const ROOT: &str = "/workspace";
 /// Where the directory of the socket is in a container.
 const LINK: &str = "/.ralph-link";
-/// The socket in that directory.
-pub(super) const SOCKET: &str = "guest";
 
 /// Which system calls a container may make.
 const SECCOMP: &str = include_str!("seccomp.json");
@@ -35,12 +34,12 @@ const CAPABILITIES: [&str; 6] = [
     "SETUID",
 ];
 
-/// Directories that programs expect to be able to write to.
-const TEMPORARY: [(&str, &str); 3] = [
-    ("/tmp", "rw,exec,nosuid,nodev,mode=1777,size=1g"),
-    ("/var/tmp", "rw,exec,nosuid,nodev,mode=1777,size=1g"),
-    ("/run", "rw,noexec,nosuid,nodev,mode=755,size=16m"),
-];
+/// The most that a temporary directory holds, which is memory.
+const TEMPORARY: u64 = 1 << 30;
+/// The most that memory shared by name holds.
+const SHARED: u64 = 64 << 20;
+/// Where names are asked for: at an address inside, whatever the engine's machine uses.
+const NAME_SERVER: &str = "127.0.0.1";
 
 /// What a container is made for.
 #[derive(Debug)]
@@ -72,6 +71,11 @@ impl Form<'_> {
             attach_stderr: Some(attached),
             tty: Some(false),
             stop_signal: Some("SIGTERM".into()),
+            // The engine would run the image's own one as root, beside the guest.
+            healthcheck: Some(HealthConfig {
+                test: Some(vec!["NONE".into()]),
+                ..HealthConfig::default()
+            }),
             host_config: Some(self.host_config()),
             ..ContainerCreateBody::default()
         }
@@ -110,13 +114,12 @@ impl Form<'_> {
             nano_cpus: Some(nano(limits.cpus_on(self.facts))),
             pids_limit: Some(i64::from(limits.processes)),
             readonly_rootfs: Some(self.settings.read_only),
-            tmpfs: self.settings.read_only.then(|| {
-                TEMPORARY
-                    .iter()
-                    .map(|(path, options)| ((*path).to_owned(), (*options).to_owned()))
-                    .collect()
-            }),
+            tmpfs: Some(self.temporary(memory)),
+            shm_size: Some(share(memory, 8, SHARED)),
             mounts: Some(self.mounts()),
+            // Otherwise they are copied from the engine's machine, with the names in its network.
+            dns: Some(vec![NAME_SERVER.into()]),
+            dns_search: Some(vec![".".into()]),
             ipc_mode: Some("private".into()),
             cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
             restart_policy: Some(RestartPolicy {
@@ -129,6 +132,24 @@ impl Form<'_> {
         }
     }
 
+    /// Returns the directories that programs expect to be able to write to. They are memory: what
+    /// fills them must not leave nothing for the commands that would empty them.
+    fn temporary(&self, memory: i64) -> HashMap<String, String> {
+        let writable = |part| {
+            let size = share(memory, part, TEMPORARY);
+            format!("rw,exec,nosuid,nodev,mode=1777,size={size}")
+        };
+        let mut directories = HashMap::from([
+            ("/tmp".to_owned(), writable(4)),
+            ("/var/tmp".to_owned(), writable(8)),
+        ]);
+        if self.settings.read_only {
+            let options = "rw,noexec,nosuid,nodev,mode=755,size=16m";
+            directories.insert("/run".to_owned(), options.to_owned());
+        }
+        directories
+    }
+
     fn mounts(&self) -> Vec<Mount> {
         let mut mounts = vec![
             Mount {
@@ -136,6 +157,13 @@ impl Form<'_> {
                 source: Some(marks::object(self.name)),
                 typ: Some(MountType::VOLUME),
                 read_only: Some(false),
+                // A volume that is not there yet is made with these.
+                volume_options: Some(MountVolumeOptions {
+                    // A sandbox begins empty, whatever the image has there.
+                    no_copy: Some(true),
+                    labels: Some(self.marks.write(self.name)),
+                    ..MountVolumeOptions::default()
+                }),
                 ..Mount::default()
             },
             program::mount(&program::volume(), Access::Read),
@@ -144,7 +172,7 @@ impl Form<'_> {
             target: Some(LINK.into()),
             source: Some(directory.to_string_lossy().into_owned()),
             typ: Some(MountType::BIND),
-            read_only: Some(false),
+            read_only: Some(true),
             ..Mount::default()
         }));
         mounts
@@ -171,4 +199,9 @@ impl Form<'_> {
 )]
 fn nano(cpus: f64) -> i64 {
     (cpus * 1e9) as i64
+}
+
+/// Returns a part of the memory, and no more than `most`.
+fn share(memory: i64, part: i64, most: u64) -> i64 {
+    (memory / part).min(i64::try_from(most).unwrap_or(i64::MAX))
 }

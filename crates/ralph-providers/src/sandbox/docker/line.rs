@@ -1,8 +1,6 @@
 //! The connection to the guest in a container.
 
 use std::io;
-use std::os::fd::AsRawFd as _;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, simplex};
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 
-use crate::sandbox::door::{Connection, Door};
+use crate::sandbox::way_out::{Connection, WayOut};
 
 /// How often something is said, so that the guest knows that somebody is there.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -36,28 +34,8 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Connects to the socket in a directory. `process` is the container's first process, which has
-    /// to be the one that answers: whoever can write to the directory could put another one there.
-    pub(super) async fn by_socket(
-        directory: &Path,
-        file: &str,
-        process: Option<i64>,
-    ) -> io::Result<Self> {
-        // By the open directory, because a path to a socket may only have some 100 bytes.
-        let open = std::fs::File::open(directory)?;
-        let path = if cfg!(target_os = "linux") {
-            format!("/proc/self/fd/{}/{file}", open.as_raw_fd()).into()
-        } else {
-            directory.join(file)
-        };
-        let socket = UnixStream::connect(path).await?;
-        let answering = socket.peer_cred()?.pid().map(i64::from);
-        if answering != process {
-            return Err(io::Error::new(
-                io::ErrorKind::PermissionDenied,
-                "another process than the guest answers",
-            ));
-        }
+    /// Speaks to a guest that has come by itself.
+    pub(super) async fn by_socket(socket: UnixStream) -> io::Result<Self> {
         let (reader, writer) = socket.into_split();
         Self::greet(reader, writer, Vec::new()).await
     }
@@ -124,17 +102,17 @@ impl Line {
         }
     }
 
-    /// Lets commands connect to the door.
-    pub(super) async fn admit(&mut self, door: Arc<dyn Door>) -> io::Result<()> {
+    /// Lets commands connect to the way out.
+    pub(super) async fn admit(&mut self, way_out: Arc<dyn WayOut>) -> io::Result<()> {
         let mut kept = Vec::new();
-        for listener in door.listeners() {
+        for listener in way_out.listeners() {
             let request = Request::Listen {
                 name: listener.name,
                 address: listener.address.clone(),
                 listening: listener.listening,
             };
             let hung_up = || io::Error::from(io::ErrorKind::ConnectionReset);
-            let mut stream = self.link.open(&request).ok_or_else(hung_up)?;
+            let mut stream = self.link.open(&request).map_err(|_| hung_up())?;
             let reply = stream.messages.next().await.ok_or_else(hung_up)?;
             if let Ok(Reply::Failed(failure)) = serde_json::from_slice(&reply) {
                 let address = listener.address;
@@ -145,7 +123,7 @@ impl Line {
             kept.push(stream);
         }
         if let Some(incoming) = self.incoming.take() {
-            self.tasks.spawn(answer(incoming, door, kept));
+            self.tasks.spawn(answer(incoming, way_out, kept));
         }
         Ok(())
     }
@@ -157,7 +135,7 @@ impl Line {
 
     /// Asks something without bytes; none if the line ended before the answer.
     pub(super) async fn ask(&self, request: &Request) -> Option<Reply> {
-        let mut stream = self.link.open(request)?;
+        let mut stream = self.link.open(request).ok()?;
         let reply = stream.messages.next().await?;
         serde_json::from_slice(&reply).ok()
     }
@@ -174,21 +152,21 @@ impl Line {
 
 /// Answers connections for as long as the line lasts. The streams of the listeners are held, because
 /// the guest listens only as long.
-async fn answer(mut incoming: Incoming, door: Arc<dyn Door>, _listeners: Vec<Stream>) {
+async fn answer(mut incoming: Incoming, way_out: Arc<dyn WayOut>, _listeners: Vec<Stream>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             opened = incoming.recv() => {
                 let Some(Opened { message, stream }) = opened else { return };
                 let Ok(connect) = serde_json::from_slice::<Connect>(&message) else { continue };
-                let door = door.clone();
+                let way_out = way_out.clone();
                 connections.spawn(async move {
                     let connection = Connection {
                         listener: connect.listener,
                         local: connect.local,
                         stream: stream.into(),
                     };
-                    door.answer(connection).await;
+                    way_out.answer(connection).await;
                 });
             }
             Some(_) = connections.join_next() => {}
@@ -206,7 +184,7 @@ fn keep(complaints: &Mutex<Vec<u8>>, bytes: &[u8]) {
 async fn keep_alive(link: Link) {
     loop {
         tokio::time::sleep(HEARTBEAT).await;
-        let Some(mut stream) = link.open(&Request::Ping) else {
+        let Ok(mut stream) = link.open(&Request::Ping) else {
             return;
         };
         if stream.messages.next().await.is_none() {

@@ -54,6 +54,14 @@ impl Marks {
         }
     }
 
+    /// Returns the marks of a container that this process makes for an old sandbox.
+    pub(super) fn taken_over(self) -> Self {
+        Self {
+            owner: Some(Owner::this()),
+            ..self
+        }
+    }
+
     /// Returns the labels of the container and the volume.
     pub(super) fn write(&self, name: Name) -> HashMap<String, String> {
         // Plain structures always have a form in JSON.

@@ -23,7 +23,7 @@ pub(super) const FILE: &str = "ralph-guest";
 static GUEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ralph-guest"));
 
 /// The label of the file that shows that a volume was filled to its end.
-const LABEL: &str = "ralph.guest";
+pub(super) const LABEL: &str = "ralph.guest";
 
 /// Tells whether this ralph was built with a guest.
 pub(super) fn is_there() -> bool {
@@ -65,7 +65,7 @@ pub(super) async fn install(engine: &Engine, image: &str) -> Result<(), EngineEr
 }
 
 /// A second volume is made after the first was filled, which says so.
-fn proof(volume: &str) -> String {
+pub(super) fn proof(volume: &str) -> String {
     format!("{volume}-filled")
 }
 

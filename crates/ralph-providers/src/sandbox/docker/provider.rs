@@ -1,12 +1,13 @@
 //! Makes, finds and lists Docker sandboxes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use bollard::models::VolumeCreateRequest;
-use bollard::query_parameters::{ListVolumesOptionsBuilder, RemoveVolumeOptions};
+use bollard::query_parameters::{
+    ListContainersOptionsBuilder, ListVolumesOptionsBuilder, RemoveVolumeOptions,
+};
 use ralph_core::ports::{
     Isolation, Labels, Problem, Sandbox, SandboxError, SandboxId, SandboxInfo, SandboxProvider,
     SandboxSpec,
@@ -17,18 +18,21 @@ use tokio::sync::OnceCell;
 use super::container::{Container, ContainerError};
 use super::line::Line;
 use super::marks::{self, Marks, SANDBOX, STATE};
+use super::owner::Owner;
 use super::program;
 use super::sandbox::DockerSandbox;
 use super::settings::{DockerSettings, Reach};
-use crate::docker::{Engine, EngineError, Facts};
-use crate::sandbox::door::Door;
+use crate::docker::{Engine, EngineError, Facts, go_architecture};
+use crate::sandbox::way_out::WayOut;
 
 /// Sandboxes that are containers of a Docker Engine.
 pub struct DockerProvider {
-    settings: DockerSettings,
-    door: Option<Arc<dyn Door>>,
-    /// The engine, once it has answered and has the guest's program.
-    ready: OnceCell<(Engine, Facts)>,
+    pub(super) settings: DockerSettings,
+    way_out: Option<Arc<dyn WayOut>>,
+    /// The engine, once it has answered.
+    engine: OnceCell<(Engine, Facts)>,
+    /// Set once the engine has the image and the guest's program.
+    equipped: OnceCell<()>,
 }
 
 /// A sandbox of any ralph on the engine.
@@ -40,7 +44,7 @@ pub struct Found {
     pub labels: Labels,
     /// The state directory that it belongs to.
     pub state: PathBuf,
-    /// Whether the process that made it is known to have ended.
+    /// Whether the process that made it, or took it over since, is known to have ended.
     pub owner_is_dead: bool,
     /// When it was made, as the engine writes it.
     pub created: Option<String>,
@@ -51,29 +55,34 @@ impl DockerProvider {
     pub fn new(settings: DockerSettings) -> Self {
         Self {
             settings,
-            door: None,
-            ready: OnceCell::new(),
+            way_out: None,
+            engine: OnceCell::new(),
+            equipped: OnceCell::new(),
         }
     }
 
     /// Lets commands connect to somebody, who decides what they get.
     #[must_use]
-    pub fn with_door(mut self, door: Arc<dyn Door>) -> Self {
-        self.door = Some(door);
+    pub fn with_way_out(mut self, way_out: Arc<dyn WayOut>) -> Self {
+        self.way_out = Some(way_out);
         self
     }
 
     /// Returns the sandboxes of every ralph that uses this engine.
     pub async fn survey(&self) -> Result<Vec<Found>, EngineError> {
-        let engine = Engine::connect(self.settings.host.as_deref()).await?;
-        let mut found: Vec<Found> = volumes(&engine, &[SANDBOX.to_owned()])
+        let (engine, _) = self.engine().await?;
+        let mut users = users(engine).await?;
+        let mut found: Vec<Found> = volumes(engine, &[SANDBOX.to_owned()])
             .await?
             .into_iter()
             .map(|(name, marks, created)| Found {
                 id: marks::id(name),
                 labels: marks.labels,
                 state: marks.state.into(),
-                owner_is_dead: marks.owner.is_some_and(|owner| owner.is_dead()),
+                owner_is_dead: users
+                    .remove(&name)
+                    .or(marks.owner)
+                    .is_some_and(|owner| owner.is_dead()),
                 created,
             })
             .collect();
@@ -86,29 +95,39 @@ impl DockerProvider {
         let Some(name) = marks::parse(&id.0) else {
             return Ok(());
         };
-        let engine = Engine::connect(self.settings.host.as_deref()).await;
-        let engine = engine.map_err(|error| refused(&error))?;
-        let facts = engine.facts().await.map_err(|error| refused(&error))?;
+        let (engine, facts) = self.engine().await.map_err(|error| refused(&error))?;
         let spec = SandboxSpec::default();
         let marks = Marks::of(&spec, &self.settings.state);
-        let container = self.container((&engine, &facts), name, marks);
+        let container = self.container((engine, facts), name, marks);
         let removed = container.remove().await;
         removed.map_err(|error| error.into_sandbox_error(&container))?;
-        remove_volume(&engine, name)
+        remove_volume(engine, name)
             .await
             .map_err(|error| refused(&error))
     }
 
-    /// Returns the engine, with the guest's program in it.
-    async fn ready(&self) -> Result<&(Engine, Facts), EngineError> {
-        self.ready
+    /// Returns the engine, whatever it has.
+    async fn engine(&self) -> Result<&(Engine, Facts), EngineError> {
+        self.engine
             .get_or_try_init(|| async {
                 let engine = Engine::connect(self.settings.host.as_deref()).await?;
                 let facts = engine.facts().await?;
-                program::install(&engine, &self.settings.image).await?;
                 Ok((engine, facts))
             })
             .await
+    }
+
+    /// Returns the engine, with the image and the guest's program in it.
+    async fn ready(&self) -> Result<&(Engine, Facts), EngineError> {
+        let (engine, facts) = self.engine().await?;
+        self.equipped
+            .get_or_try_init(|| async {
+                // Before anything is made that an image is needed for.
+                check_image(engine, facts, &self.settings.image).await?;
+                program::install(engine, &self.settings.image).await
+            })
+            .await?;
+        self.engine().await
     }
 
     fn container(&self, (engine, facts): (&Engine, &Facts), name: Name, marks: Marks) -> Container {
@@ -126,20 +145,12 @@ impl DockerProvider {
             marks,
             by_socket,
         );
-        container.door.clone_from(&self.door);
+        container.way_out.clone_from(&self.way_out);
         container
     }
 
     /// Makes a sandbox, or leaves nothing behind.
     async fn make(&self, container: &Container) -> Result<Line, ContainerError> {
-        let volume = VolumeCreateRequest {
-            name: Some(marks::object(container.name)),
-            labels: Some(container.marks.write(container.name)),
-            ..VolumeCreateRequest::default()
-        };
-        let engine = &container.engine;
-        let made = engine.api().create_volume(volume);
-        engine.call("make a volume", made).await?;
         let line = async {
             container.create().await?;
             container.start().await
@@ -149,7 +160,7 @@ impl DockerProvider {
             Err(error) => {
                 // What is wrong is worth more than what stays behind because of it.
                 container.remove().await.ok();
-                remove_volume(engine, container.name).await.ok();
+                remove_volume(&container.engine, container.name).await.ok();
                 Err(error)
             }
         }
@@ -212,8 +223,8 @@ impl SandboxProvider for DockerProvider {
         let Some((_, marks)) = Marks::read(&volume.labels) else {
             return Ok(None);
         };
-        let container = self.container((engine, facts), name, marks);
-        match container.revive().await {
+        let container = self.container((engine, facts), name, marks.taken_over());
+        match container.take_over().await {
             Ok(line) => Ok(Some(Box::new(DockerSandbox::new(
                 id.clone(),
                 container,
@@ -224,7 +235,7 @@ impl SandboxProvider for DockerProvider {
     }
 
     async fn list(&self) -> Result<Vec<SandboxInfo>, SandboxError> {
-        let (engine, _) = self.ready().await.map_err(|error| refused(&error))?;
+        let (engine, _) = self.engine().await.map_err(|error| refused(&error))?;
         let state = format!("{STATE}={}", self.settings.state.display());
         let found = volumes(engine, &[SANDBOX.to_owned(), state]).await;
         let mut infos: Vec<SandboxInfo> = found
@@ -238,6 +249,22 @@ impl SandboxProvider for DockerProvider {
         infos.sort_by(|a, b| a.id.0.cmp(&b.id.0));
         Ok(infos)
     }
+}
+
+/// Makes sure that the engine has an image for its machine.
+async fn check_image(engine: &Engine, facts: &Facts, image: &str) -> Result<(), EngineError> {
+    let inspected = engine.api().inspect_image(image);
+    let inspected = engine.call("look at an image", inspected).await?;
+    let has = inspected.architecture.unwrap_or_default();
+    let has = go_architecture(&has);
+    if has.is_empty() || has == facts.architecture {
+        return Ok(());
+    }
+    Err(EngineError::Architecture {
+        image: image.to_owned(),
+        has: has.to_owned(),
+        needs: facts.architecture.clone(),
+    })
 }
 
 /// Returns the sandboxes whose volumes have all of these labels.
@@ -257,6 +284,22 @@ async fn volumes(
             let (name, marks) = Marks::read(&volume.labels)?;
             Some((name, marks, volume.created_at.map(|time| time.to_string())))
         })
+        .collect())
+}
+
+/// Returns who has made the container of each sandbox: whoever took it over last.
+async fn users(engine: &Engine) -> Result<BTreeMap<Name, Owner>, EngineError> {
+    let filters = HashMap::from([("label".to_owned(), vec![SANDBOX.to_owned()])]);
+    let options = ListContainersOptionsBuilder::new()
+        .all(true)
+        .filters(&filters)
+        .build();
+    let listed = engine.api().list_containers(Some(options));
+    let listed = engine.call("list the containers", listed).await?;
+    Ok(listed
+        .into_iter()
+        .filter_map(|container| Marks::read(&container.labels?))
+        .filter_map(|(name, marks)| Some((name, marks.owner?)))
         .collect())
 }
 

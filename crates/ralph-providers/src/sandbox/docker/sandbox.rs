@@ -7,7 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
-    Entry, Exec, ExecOutcome, OutputSink, Sandbox, SandboxError, SandboxId, WriteMode,
+    Ended, Entry, Exec, ExecOutcome, InputSource, OutputSink, Sandbox, SandboxError, SandboxId,
+    WriteMode,
 };
 use ralph_guest::files;
 use ralph_guest::wire::{Flow, Reply, Request, Stream, WriteWay};
@@ -46,6 +47,24 @@ impl DockerSandbox {
             container,
             line: Mutex::new(Some(Arc::new(line))),
         }
+    }
+
+    async fn run(
+        &self,
+        exec: Exec,
+        later: Option<&mut dyn InputSource>,
+        output: &mut dyn OutputSink,
+    ) -> Result<ExecOutcome, SandboxError> {
+        let outcome = exec::exec(self, exec, later, output).await?;
+        if outcome.ended == Ended::OutOfMemory {
+            self.container.has_starved();
+        }
+        Ok(outcome)
+    }
+
+    /// Returns the environment of every command.
+    pub(super) fn env(&self) -> &BTreeMap<String, String> {
+        &self.env
     }
 
     /// Returns the conversation, begun anew if the last one ended.
@@ -138,10 +157,10 @@ impl DockerSandbox {
     }
 }
 
-/// Returns the environment of every command: what the door needs, and what the sandbox was made with.
+/// Returns the environment of every command: what the way out needs, and what the sandbox was made with.
 fn environment(container: &Container) -> BTreeMap<String, String> {
-    let mut variables = match &container.door {
-        Some(door) => door.environment(),
+    let mut variables = match &container.way_out {
+        Some(way_out) => way_out.environment(),
         None => BTreeMap::new(),
     };
     variables.extend(container.marks.env.clone());
@@ -163,7 +182,7 @@ async fn converse(line: &Line, request: &Request, bytes: &[u8]) -> Option<Answer
         sender,
         mut messages,
         mut data,
-    } = line.link().open(request)?;
+    } = line.link().open(request).ok()?;
     let send = async {
         sender.all(Flow::Main, bytes).await;
         sender.end();
@@ -204,7 +223,16 @@ impl Sandbox for DockerSandbox {
         exec: Exec,
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError> {
-        exec::exec(self, exec, &self.env, output).await
+        self.run(exec, None, output).await
+    }
+
+    async fn converse(
+        &self,
+        exec: Exec,
+        input: &mut dyn InputSource,
+        output: &mut dyn OutputSink,
+    ) -> Result<ExecOutcome, SandboxError> {
+        self.run(exec, Some(input), output).await
     }
 
     async fn read(&self, path: &SandboxPath, limit: u64) -> Result<Vec<u8>, SandboxError> {

@@ -10,10 +10,10 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, MetadataExt as _};
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
-    Entry, Exec, ExecOutcome, OutputSink, Sandbox, SandboxError, SandboxId, WriteMode,
+    Entry, Exec, ExecOutcome, InputSource, OutputSink, Sandbox, SandboxError, SandboxId, WriteMode,
 };
 use ralph_guest::command::{
-    self, Bounds, HOME, Input, Invocation, Mark, Name, Owner, Start, TMP, Tree, Whole,
+    self, Bounds, HOME, Input, Invocation, Mark, Marking, Name, Owner, Start, TMP, Tree,
 };
 use ralph_guest::files::{Place, Refusal, erase};
 use tokio::time::Instant;
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use super::host::Host;
 use super::name;
 use super::record::Record;
-use crate::sandbox::convert::{self, Forward};
+use crate::sandbox::convert::{self, Fed, Forward};
 
 /// One directory, seen through a handle that nothing leads out of.
 #[derive(Debug)]
@@ -99,12 +99,46 @@ impl LocalSandbox {
             variables: &variables,
             user: None,
             setsid: self.host.setsid.as_deref(),
+            marking: Marking::Afterwards,
         };
         start
             .tree(mark)
             .map_err(|source| match directory.symlink_metadata(".") {
                 Ok(_) => spawn(source),
                 Err(sealed) => entering(sealed.into()),
+            })
+    }
+}
+
+impl LocalSandbox {
+    async fn run(
+        &self,
+        exec: Exec,
+        later: Option<&mut dyn InputSource>,
+        output: &mut dyn OutputSink,
+    ) -> Result<ExecOutcome, SandboxError> {
+        let started = Instant::now();
+        let reads = if exec.stdin.is_empty() && later.is_none() {
+            Input::Nothing
+        } else {
+            Input::Piped
+        };
+        let invocation =
+            Invocation::new(convert::program(exec.program), reads, Marking::Afterwards);
+        let tree = self.start(&invocation, &exec.cwd, &exec.env)?;
+        let bounds = Bounds {
+            started,
+            input: Fed::new([invocation.opening, &exec.stdin].concat(), later),
+            timeout: exec.timeout,
+            output_limit: exec.output_limit,
+            warden: command::never(),
+        };
+        command::attend(tree, bounds, &mut Forward(output))
+            .await
+            .map(convert::outcome)
+            .map_err(|source| SandboxError::Io {
+                doing: format!("wait for a command in sandbox `{}`", self.id),
+                source,
             })
     }
 }
@@ -120,28 +154,16 @@ impl Sandbox for LocalSandbox {
         exec: Exec,
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError> {
-        let started = Instant::now();
-        let reads = if exec.stdin.is_empty() {
-            Input::Nothing
-        } else {
-            Input::Piped
-        };
-        let invocation = Invocation::new(convert::program(exec.program), reads);
-        let tree = self.start(&invocation, &exec.cwd, &exec.env)?;
-        let bounds = Bounds {
-            started,
-            input: Whole::new([invocation.opening, &exec.stdin].concat()),
-            timeout: exec.timeout,
-            output_limit: exec.output_limit,
-            warden: command::never(),
-        };
-        command::attend(tree, bounds, &mut Forward(output))
-            .await
-            .map(convert::outcome)
-            .map_err(|source| SandboxError::Io {
-                doing: format!("wait for a command in sandbox `{}`", self.id),
-                source,
-            })
+        self.run(exec, None, output).await
+    }
+
+    async fn converse(
+        &self,
+        exec: Exec,
+        input: &mut dyn InputSource,
+        output: &mut dyn OutputSink,
+    ) -> Result<ExecOutcome, SandboxError> {
+        self.run(exec, Some(input), output).await
     }
 
     async fn read(&self, path: &SandboxPath, limit: u64) -> Result<Vec<u8>, SandboxError> {

@@ -7,13 +7,17 @@ use super::place::Place;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_a_socket() {
     if !left_out_without_docker() {
-        sandbox_contract(&Place::new().provider).await;
+        let place = Place::new();
+        sandbox_contract(&place.provider).await;
+        place.assert_empty();
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_the_containers_own_input_and_output() {
     if !left_out_without_docker() {
-        sandbox_contract(&Place::attached().provider).await;
+        let place = Place::attached();
+        sandbox_contract(&place.provider).await;
+        place.assert_empty();
     }
 }

@@ -7,7 +7,7 @@ pub(super) const CANARY: &str = "RALPH_TEST_CANARY";
 
 /// Tells whether this process runs one test alone. If not, it starts one that does, and the test is
 /// over when that one has passed.
-pub(super) fn alone(test: &str) -> bool {
+pub(crate) fn alone(test: &str) -> bool {
     if std::env::var_os(CANARY).is_some() {
         return true;
     }

@@ -1,7 +1,7 @@
 //! The local sandbox: the contract, and what only it can be asked.
 
 #[cfg(target_os = "linux")]
-mod alone;
+pub(crate) mod alone;
 mod contract;
 mod directories;
 mod place;

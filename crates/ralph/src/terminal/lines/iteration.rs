@@ -247,5 +247,6 @@ fn told(outcome: &IterationOutcome) -> String {
         IterationOutcome::GaveUp => "ended because the model gave up".into(),
         IterationOutcome::OutOfBudget => "ended at a used-up budget".into(),
         IterationOutcome::SandboxLost => "ended because its sandbox was lost".into(),
+        IterationOutcome::AgentStopped { why } => format!("ended: {why}"),
     }
 }

@@ -4,6 +4,7 @@
 //! exhaustively. The looks themselves: [`life`] for the run as a whole, `iteration` for what the
 //! model does, `delivery` for commits, pull request and verification, [`budgets`] for the bars.
 
+mod agent;
 pub mod budgets;
 mod circling;
 mod delivery;

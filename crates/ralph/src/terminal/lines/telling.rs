@@ -1,10 +1,11 @@
 //! Decides which events are told how.
 
 use ralph_core::event::{Event, Purpose, Record};
+use ralph_core::ports::AgentEvent;
 use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
 
-use super::{circling, delivery, iteration, life, pieces};
+use super::{agent, circling, delivery, iteration, life, pieces};
 use crate::terminal::line::Line;
 
 /// How much the lines may rely on a terminal.
@@ -48,6 +49,13 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::TestsRun { .. }
         | Event::Tamper { .. }
         | Event::IterationFinished { .. } => iteration::lines(&record.event, state, style),
+        Event::AgentStarted { .. }
+        | Event::AgentDid { .. }
+        | Event::AgentCharged { .. }
+        | Event::AgentFinished { .. }
+        | Event::HostBlocked { .. }
+        | Event::HostAllowed { .. }
+        | Event::MessageMoved { .. } => agent::lines(&record.event, style),
         Event::CommitsImported { .. }
         | Event::ImportRefused { .. }
         | Event::PushStarted { .. }
@@ -97,7 +105,17 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
         Event::ActionFinished { .. } | Event::ClaimChecked { .. } | Event::TestsRun { .. } => {
             "checking".to_owned()
         }
+        Event::AgentStarted { agent, attempt, .. } => agent::working(agent, *attempt),
+        Event::AgentDid {
+            did: AgentEvent::Tool { tool, label, .. },
+            ..
+        } => format!("{tool} {label}"),
+        Event::AgentDid { .. } | Event::AgentCharged { .. } => "the agent works".to_owned(),
         Event::RunOpened { .. }
+        | Event::AgentFinished { .. }
+        | Event::HostBlocked { .. }
+        | Event::HostAllowed { .. }
+        | Event::MessageMoved { .. }
         | Event::StatusChanged { .. }
         | Event::CommandReceived { .. }
         | Event::ContractChanged { .. }

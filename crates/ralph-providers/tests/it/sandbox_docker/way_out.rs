@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ralph_core::ports::{Ended, Exec, SandboxProvider as _, SandboxSpec};
 use ralph_guest::wire::Listening;
-use ralph_providers::sandbox::{Connection, DockerProvider, Door, Listener};
+use ralph_providers::sandbox::{Connection, DockerProvider, Listener, WayOut};
 use ralph_test::{Collect, left_out_without_docker};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -17,7 +17,7 @@ use super::place::Place;
 struct Echo;
 
 #[async_trait]
-impl Door for Echo {
+impl WayOut for Echo {
     fn listeners(&self) -> Vec<Listener> {
         [
             ("high", "127.0.0.1:3128", Listening::Connections),
@@ -82,7 +82,7 @@ except OSError as error: print(error.errno)
 "#;
 
 async fn answered(place: Place) {
-    let provider: DockerProvider = place.provider.with_door(Arc::new(Echo));
+    let provider: DockerProvider = place.another().with_way_out(Arc::new(Echo));
     let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
     let mut output = Collect::default();
     let exec = Exec::argv(["python3", "-c", CLIENT], Duration::from_secs(30));

@@ -30,7 +30,7 @@ pub struct Connection {
 
 /// Answers what commands in a sandbox connect to.
 #[async_trait]
-pub trait Door: Send + Sync {
+pub trait WayOut: Send + Sync {
     /// Returns the addresses that are listened on.
     fn listeners(&self) -> Vec<Listener>;
     /// Returns what commands have to know to use it.

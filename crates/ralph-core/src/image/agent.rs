@@ -1,0 +1,131 @@
+//! The Dockerfiles that ship with ralph, one per agent.
+
+use std::fmt;
+
+/// The image of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AgentImage {
+    /// Languages and tools, and `claude`.
+    Claude,
+    /// Languages and tools, and `codex`.
+    Codex,
+    /// Languages and tools without an agent: the default.
+    Plain,
+}
+
+/// A name that no agent's image has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no image for agent `{name}`; there are `claude`, `codex` and `plain`")]
+pub struct UnknownAgent {
+    name: String,
+}
+
+impl AgentImage {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Plain];
+
+    /// Finds the image with this name.
+    pub fn parse(name: &str) -> Result<Self, UnknownAgent> {
+        Self::ALL
+            .into_iter()
+            .find(|image| image.name() == name)
+            .ok_or_else(|| UnknownAgent {
+                name: name.to_owned(),
+            })
+    }
+
+    /// Returns the image that an agent runs in; an agent without one of its own gets the plain one.
+    pub fn of_agent(agent: &str) -> Self {
+        Self::parse(agent).unwrap_or(Self::Plain)
+    }
+
+    /// Returns the name of its agent, which is part of tags.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Plain => "plain",
+        }
+    }
+
+    /// Returns its Dockerfile.
+    pub fn dockerfile(self) -> &'static str {
+        match self {
+            Self::Claude => include_str!("../../../../images/claude/Dockerfile"),
+            Self::Codex => include_str!("../../../../images/codex/Dockerfile"),
+            Self::Plain => include_str!("../../../../images/plain/Dockerfile"),
+        }
+    }
+}
+
+impl fmt::Display for AgentImage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Returns the image that a Dockerfile is built on unless another is given: `ARG BASE_IMAGE=…`
+/// before its first `FROM`.
+pub fn default_base(dockerfile: &str) -> Option<&str> {
+    dockerfile
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !word_is(line, "FROM"))
+        .filter(|line| word_is(line, "ARG"))
+        .find_map(|line| line[3..].trim_start().strip_prefix("BASE_IMAGE="))
+        .map(|value| value.trim().trim_matches(['"', '\'']))
+        .filter(|value| !value.is_empty())
+}
+
+/// Tells whether a line begins with this instruction, in any case.
+fn word_is(line: &str, word: &str) -> bool {
+    line.split_whitespace()
+        .next()
+        .is_some_and(|first| first.eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::ImageName;
+
+    #[test]
+    fn every_agent_has_an_image_that_is_complete() {
+        for image in AgentImage::ALL {
+            let text = image.dockerfile();
+            let base = default_base(text).unwrap();
+            assert!(ImageName::parse(base).is_ok(), "{image}: {base}");
+            assert!(text.contains("\nFROM ${BASE_IMAGE}\n"), "{image}");
+            assert!(text.ends_with("\nUSER agent\n"), "{image}");
+            assert!(text.contains("10001"), "{image}");
+            assert_eq!(AgentImage::parse(image.name()), Ok(image));
+        }
+    }
+
+    #[test]
+    fn an_agent_without_an_image_gets_the_plain_one() {
+        assert_eq!(AgentImage::of_agent("codex"), AgentImage::Codex);
+        assert_eq!(AgentImage::of_agent("opencode"), AgentImage::Plain);
+        assert_eq!(
+            AgentImage::parse("opencode").unwrap_err().to_string(),
+            "there is no image for agent `opencode`; there are `claude`, `codex` and `plain`"
+        );
+    }
+
+    #[test]
+    fn the_default_base_stands_before_the_first_from() {
+        for (text, base) in [
+            (
+                "# x\nARG BASE_IMAGE=debian:12\nFROM ${BASE_IMAGE}\n",
+                Some("debian:12"),
+            ),
+            ("arg BASE_IMAGE=\"debian:12\"\nfrom x\n", Some("debian:12")),
+            ("ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\n", None),
+            ("ARG BASE_IMAGE=\nFROM x\n", None),
+            ("FROM x\nARG BASE_IMAGE=debian:12\n", None),
+            ("ARGBASE_IMAGE=x\nARG OTHER=y\n", None),
+        ] {
+            assert_eq!(default_base(text), base, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What images are called. A tag carries a digest of what the image is made from.
+
+use super::agent::AgentImage;
+use super::name::{ImageName, is_separator};
+use super::project::{ConfigFile, FileKind, Layer};
+use crate::id::Digest;
+
+/// How many digits of a digest a tag has.
+const DIGITS: usize = 8;
+
+/// The longest name of a project in a tag.
+const MAX_PROJECT_CHARS: usize = 100;
+
+/// Returns the name of an agent's image, built from this Dockerfile on the image with this digest.
+pub fn base_tag(agent: AgentImage, dockerfile: &str, base_digest: &str) -> ImageName {
+    let dockerfile = Digest::of(dockerfile.as_bytes());
+    let base = Digest::of(base_digest.as_bytes());
+    let hash = short(format!("{}:{}", dockerfile.as_str(), base.as_str()).as_bytes());
+    ImageName::made(format!("agent-loop-sandbox-{agent}:v{hash}"))
+}
+
+/// Returns the name of a project's image, built on the image `base`.
+///
+/// A file that the Dockerfile may copy counts, where there is one.
+pub fn project_tag(agent: AgentImage, project: &str, base: &ImageName, layer: &Layer) -> ImageName {
+    let mut content = base.as_str().as_bytes().to_vec();
+    content.extend_from_slice(&layer.dockerfile);
+    for (path, file) in &layer.context {
+        content.extend_from_slice(entry(path, file).as_bytes());
+    }
+    let project = project_name(project);
+    ImageName::made(format!(
+        "agent-loop-sandbox-{agent}-{project}:v{}",
+        short(&content)
+    ))
+}
+
+/// Returns what counts of a file. A path cannot hold a zero byte, so no file looks like two.
+fn entry(path: &str, file: &ConfigFile) -> String {
+    let kind = match file.kind {
+        FileKind::Regular => "file",
+        FileKind::Executable => "program",
+        FileKind::Link => "link",
+    };
+    format!("\0{path}\0{kind}\0{}", Digest::of(&file.bytes).as_str())
+}
+
+fn short(bytes: &[u8]) -> String {
+    Digest::of(bytes).as_str()[..DIGITS].to_owned()
+}
+
+/// Returns a project's name as a part of an image's name: lower-case letters and digits, with
+/// separators that engines accept only between them.
+pub fn project_name(name: &str) -> String {
+    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_gap = |c: char| matches!(c, '.' | '_' | '-');
+    let replaced: String = name
+        .to_lowercase()
+        .chars()
+        .map(|c| if is_word(c) || is_gap(c) { c } else { '-' })
+        .take(MAX_PROJECT_CHARS)
+        .collect();
+    let mut made = String::new();
+    let mut rest = replaced.trim_matches(is_gap);
+    while let Some(start) = rest.find(is_gap) {
+        let (word, after) = rest.split_at(start);
+        let end = after.find(is_word).unwrap_or(after.len());
+        let (gap, after) = after.split_at(end);
+        made.push_str(word);
+        made.push_str(if is_separator(gap) { gap } else { "-" });
+        rest = after;
+    }
+    made.push_str(rest);
+    if made.is_empty() {
+        "project".to_owned()
+    } else {
+        made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::image::ProjectConfig;
+
+    fn layer(dockerfile: &str, files: &[(&str, &str)]) -> Layer {
+        Layer {
+            dockerfile: dockerfile.as_bytes().to_vec(),
+            context: ProjectConfig::of(files.iter().copied()).files,
+        }
+    }
+
+    fn base() -> ImageName {
+        ImageName::parse("agent-loop-sandbox-claude:v3a8f2b1c").unwrap()
+    }
+
+    #[test]
+    fn a_base_tag_has_eight_digits_and_is_a_name() {
+        let tag = base_tag(AgentImage::Claude, "FROM x\n", "sha256:1");
+        assert_eq!(ImageName::parse(tag.as_str()), Ok(tag.clone()));
+        assert_eq!(tag.as_str(), "agent-loop-sandbox-claude:vcdb9d7b1");
+    }
+
+    #[test]
+    fn a_base_tag_changes_with_the_dockerfile_and_with_the_base() {
+        let tag = |dockerfile, digest| base_tag(AgentImage::Plain, dockerfile, digest);
+        assert_eq!(tag("a", "b"), tag("a", "b"));
+        assert_ne!(tag("a", "b"), tag("c", "b"));
+        assert_ne!(tag("a", "b"), tag("a", "c"));
+    }
+
+    #[test]
+    fn a_project_tag_has_agent_project_and_eight_digits() {
+        let tag = project_tag(
+            AgentImage::Claude,
+            "elasticsearch",
+            &base(),
+            &layer("FROM x\n", &[]),
+        );
+        assert_eq!(ImageName::parse(tag.as_str()), Ok(tag.clone()));
+        assert_eq!(
+            tag.as_str(),
+            "agent-loop-sandbox-claude-elasticsearch:vc458c6ee"
+        );
+    }
+
+    #[test]
+    fn a_project_tag_changes_with_everything_that_counts() {
+        let tag = |dockerfile, files: &[(&str, &str)]| {
+            project_tag(AgentImage::Codex, "p", &base(), &layer(dockerfile, files))
+        };
+        let first = tag("a", &[]);
+        assert_eq!(first, tag("a", &[]));
+        let mut linked = layer("a", &[("x", "1")]);
+        linked
+            .context
+            .values_mut()
+            .for_each(|file| file.kind = FileKind::Executable);
+        let others = [
+            tag("b", &[]),
+            tag("a", &[("x", "1")]),
+            tag("a", &[("x", "2")]),
+            tag("a", &[("y", "1")]),
+            tag("a", &[("x", "1"), ("y", "1")]),
+            project_tag(AgentImage::Codex, "p", &base(), &linked),
+        ];
+        let different: BTreeSet<&str> = others.iter().map(ImageName::as_str).collect();
+        assert_eq!(different.len(), others.len());
+        assert!(!different.contains(first.as_str()));
+    }
+
+    #[test]
+    fn another_base_makes_another_project_image() {
+        let other = ImageName::parse("agent-loop-sandbox-claude:v00000000").unwrap();
+        let layer = layer("a", &[]);
+        assert_ne!(
+            project_tag(AgentImage::Claude, "p", &base(), &layer),
+            project_tag(AgentImage::Claude, "p", &other, &layer)
+        );
+    }
+
+    #[test]
+    fn every_project_name_is_made_to_fit() {
+        let long = "x".repeat(300);
+        for (name, made) in [
+            ("elasticsearch", "elasticsearch"),
+            ("MyProject", "myproject"),
+            ("my project", "my-project"),
+            (".dotfiles", "dotfiles"),
+            ("my_proj", "my_proj"),
+            ("a--b", "a--b"),
+            ("a__b.c", "a__b.c"),
+            ("a..b", "a-b"),
+            ("a._b", "a-b"),
+            ("a___b", "a-b"),
+            ("-x-", "x"),
+            ("", "project"),
+            ("...", "project"),
+            ("日本", "project"),
+            ("café", "caf"),
+            ("café 2", "caf--2"),
+            ("ÀB", "b"),
+            (long.as_str(), &long[..100]),
+        ] {
+            assert_eq!(project_name(name), made, "{name:?}");
+            assert!(
+                ImageName::parse(&format!("agent-loop-sandbox-claude-{made}:v1")).is_ok(),
+                "{made:?}"
+            );
+        }
+    }
+}

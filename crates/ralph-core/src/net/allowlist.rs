@@ -1,0 +1,298 @@
+//! The hosts that a sandbox may reach.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::host::split_port;
+use super::{Endpoint, Host, HostError};
+
+/// The ports that an entry without one means.
+const WEB: [u16; 2] = [80, 443];
+
+/// One line of an allowlist: `host`, `host:port`, `*.host` or `*.host:port`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Entry {
+    host: Host,
+    reach: Reach,
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Reach {
+    /// The host itself.
+    Exact,
+    /// Every name below it, and not the host itself.
+    Below,
+}
+
+/// Why a text is not an entry of an allowlist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EntryError {
+    /// An address of a page, not a host.
+    #[error("`{text}` is a URL: write only its host, as `example.com` or `example.com:8443`")]
+    Url {
+        /// What was written.
+        text: String,
+    },
+    /// A star that stands for too much, or not in front.
+    #[error(
+        "`{text}` has a `*` that is not in front of at least two labels, as in `*.example.com`"
+    )]
+    Star {
+        /// What was written.
+        text: String,
+    },
+    /// What is left is not a host.
+    #[error("`{text}` {reason}")]
+    Host {
+        /// What was written.
+        text: String,
+        /// Which rule it breaks.
+        reason: HostError,
+    },
+}
+
+impl Entry {
+    /// Parses one line.
+    pub fn parse(text: &str) -> Result<Self, EntryError> {
+        let text = text.trim();
+        let fails = |reason| EntryError::Host {
+            text: text.to_owned(),
+            reason,
+        };
+        if text.contains('/') {
+            let text = text.to_owned();
+            return Err(EntryError::Url { text });
+        }
+        let (host, port) = split_port(text).map_err(fails)?;
+        let (reach, host) = match host.strip_prefix("*.") {
+            Some(parent) => (Reach::Below, parent),
+            None => (Reach::Exact, host),
+        };
+        let star = || EntryError::Star {
+            text: text.to_owned(),
+        };
+        if host.contains('*') {
+            return Err(star());
+        }
+        let host = Host::parse(host).map_err(fails)?;
+        // `*.com` would allow half of the internet.
+        let is_narrow = || host.name().is_some_and(|name| name.contains('.'));
+        if reach == Reach::Below && !is_narrow() {
+            return Err(star());
+        }
+        Ok(Self { host, reach, port })
+    }
+
+    /// Tells whether the host is meant, whatever the port.
+    pub fn names(&self, host: &Host) -> bool {
+        match self.reach {
+            Reach::Exact => self.host == *host,
+            Reach::Below => self.host.name().is_some_and(|parent| host.is_below(parent)),
+        }
+    }
+
+    /// Tells whether the endpoint is meant. Without a port of its own, it means 80 and 443.
+    pub fn covers(&self, endpoint: &Endpoint) -> bool {
+        let port = match self.port {
+            Some(port) => port == endpoint.port,
+            None => WEB.contains(&endpoint.port),
+        };
+        port && self.names(&endpoint.host)
+    }
+
+    /// Returns the host, or what stands behind `*.`.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+}
+
+impl FromStr for Entry {
+    type Err = EntryError;
+
+    fn from_str(text: &str) -> Result<Self, EntryError> {
+        Self::parse(text)
+    }
+}
+
+impl TryFrom<String> for Entry {
+    type Error = EntryError;
+
+    fn try_from(text: String) -> Result<Self, EntryError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Entry> for String {
+    fn from(entry: Entry) -> Self {
+        entry.to_string()
+    }
+}
+
+impl From<Host> for Entry {
+    /// Means exactly this host, on 80 and 443.
+    fn from(host: Host) -> Self {
+        Self {
+            host,
+            reach: Reach::Exact,
+            port: None,
+        }
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let star = match self.reach {
+            Reach::Exact => "",
+            Reach::Below => "*.",
+        };
+        write!(f, "{star}{}", self.host)?;
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+    }
+}
+
+/// The entries together. An empty list allows nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Allowlist {
+    entries: Vec<Entry>,
+}
+
+impl Allowlist {
+    /// Parses lines; the first bad one is the error.
+    pub fn parse<'a>(lines: impl IntoIterator<Item = &'a str>) -> Result<Self, EntryError> {
+        lines.into_iter().map(Entry::parse).collect()
+    }
+
+    /// Tells whether the endpoint is allowed.
+    pub fn covers(&self, endpoint: &Endpoint) -> bool {
+        self.entries.iter().any(|entry| entry.covers(endpoint))
+    }
+
+    /// Tells whether the host is allowed on some port.
+    pub fn names(&self, host: &Host) -> bool {
+        self.entries.iter().any(|entry| entry.names(host))
+    }
+
+    /// Adds an entry, unless it is there.
+    pub fn add(&mut self, entry: Entry) {
+        if !self.entries.contains(&entry) {
+            self.entries.push(entry);
+        }
+    }
+
+    /// Returns the entries in the order they were given.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+}
+
+impl FromIterator<Entry> for Allowlist {
+    fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Self {
+        let mut list = Self::default();
+        for entry in entries {
+            list.add(entry);
+        }
+        list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(text: &str) -> Endpoint {
+        Endpoint::parse(text, 443).unwrap()
+    }
+
+    #[test]
+    fn only_what_is_listed_is_covered() {
+        let list = [
+            "allowed.com",
+            "*.wild.org",
+            "odd.net:8443",
+            "1.2.3.4",
+            "*.low.io:22",
+        ];
+        let list = Allowlist::parse(list).unwrap();
+        for (text, covered) in [
+            ("allowed.com", true),
+            ("ALLOWED.com.", true),
+            ("allowed.com:80", true),
+            ("allowed.com:8080", false),
+            ("allowed.com.evil.com", false),
+            ("evilallowed.com", false),
+            ("sub.allowed.com", false),
+            ("allowed.co", false),
+            ("com", false),
+            ("wild.org", false),
+            ("a.wild.org", true),
+            ("a.b.wild.org", true),
+            ("awild.org", false),
+            ("a.wild.org.evil.com", false),
+            ("a.wild.org:8080", false),
+            ("odd.net", false),
+            ("odd.net:80", false),
+            ("odd.net:8443", true),
+            ("1.2.3.4", true),
+            ("[::ffff:1.2.3.4]", true),
+            ("1.2.3.5", false),
+            ("a.low.io:22", true),
+            ("a.low.io", false),
+        ] {
+            assert_eq!(list.covers(&endpoint(text)), covered, "{text}");
+        }
+        assert!(list.names(&endpoint("odd.net").host));
+        assert!(!list.names(&endpoint("evil.net").host));
+    }
+
+    #[test]
+    fn an_empty_list_covers_nothing() {
+        let list = Allowlist::default();
+        for text in ["allowed.com", "localhost", "1.2.3.4", "[::1]:80"] {
+            assert!(!list.covers(&endpoint(text)), "{text}");
+            assert!(!list.names(&endpoint(text).host), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_entry_is_written_as_it_is_read() {
+        for text in ["a.com", "a.com:8443", "*.a.com", "*.a.com:22", "[::1]:80"] {
+            assert_eq!(Entry::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(Entry::parse(" *.A.com. ").unwrap().to_string(), "*.a.com");
+    }
+
+    #[test]
+    fn a_bad_entry_says_why() {
+        for (text, error) in [
+            (
+                "https://a.com/x",
+                "`https://a.com/x` is a URL: write only its host, as `example.com` or `example.com:8443`",
+            ),
+            (
+                "*.com",
+                "`*.com` has a `*` that is not in front of at least two labels, as in `*.example.com`",
+            ),
+            (
+                "*",
+                "`*` has a `*` that is not in front of at least two labels, as in `*.example.com`",
+            ),
+            (
+                "a.*.com",
+                "`a.*.com` has a `*` that is not in front of at least two labels, as in `*.example.com`",
+            ),
+            (
+                "*.1.2.3.4",
+                "`*.1.2.3.4` has a `*` that is not in front of at least two labels, as in `*.example.com`",
+            ),
+            ("a@b.com", "`a@b.com` has a character that no host name has"),
+            ("", "`` is empty"),
+        ] {
+            assert_eq!(Entry::parse(text).unwrap_err().to_string(), error, "{text}");
+        }
+    }
+}

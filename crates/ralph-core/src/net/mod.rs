@@ -1,0 +1,19 @@
+//! Who a sandbox may talk to: names that are parsed once, lists of them, and decisions with a reason.
+//!
+//! The gate asks [`Rules::decide`] for every connection. What it decided, and why, is one
+//! [`Decision`]: the audit record, the refusal that the sandbox reads and the notice in the dashboard
+//! all show the same one.
+//!
+//! - [`Host`] and [`Endpoint`]: a name or an address in its one canonical spelling.
+//! - [`Allowlist`]: `host`, `host:port`, `*.host`. An empty one allows nothing.
+//! - [`Policy`] and [`Rules`]: what a run was given, and what a human allowed since.
+
+mod allowlist;
+mod decision;
+mod host;
+mod policy;
+
+pub use allowlist::{Allowlist, Entry, EntryError};
+pub use decision::{Decider, Decision, Reason, Verdict};
+pub use host::{Endpoint, Host, HostError};
+pub use policy::{Policy, Rules};

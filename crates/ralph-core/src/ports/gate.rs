@@ -1,0 +1,49 @@
+//! The gate port: what a run asks of the one door out of its sandbox, and what it hears from there.
+
+use serde::{Deserialize, Serialize};
+
+use super::model::Usage;
+use crate::money::Usd;
+
+/// What happened at the gate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateNews {
+    /// A call to a model was paid for.
+    Charged {
+        /// The model, as the provider names it.
+        model: String,
+        /// Its tokens.
+        usage: Usage,
+        /// Its cost.
+        cost_usd: Usd,
+    },
+    /// Something in the sandbox wanted to reach a host that it may not.
+    Blocked {
+        /// The host.
+        host: String,
+        /// The port.
+        port: u16,
+        /// The rule.
+        reason: String,
+    },
+}
+
+/// What may still be spent; none means without a limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Allowance {
+    /// Dollars.
+    pub cost: Option<Usd>,
+    /// Tokens of input and output together.
+    pub tokens: Option<u64>,
+}
+
+/// Keeps the door out of a sandbox.
+pub trait Gatekeeper: Send + Sync {
+    /// Returns what happened since it was last asked, oldest first.
+    fn news(&self) -> Vec<GateNews>;
+    /// Says what may still be spent from now on; beyond that, calls are refused.
+    fn allow_spending(&self, allowance: Allowance);
+    /// Lets commands reach a host from now on, or says why that is no host.
+    fn allow_host(&self, host: &str) -> Result<(), String>;
+}

@@ -1,0 +1,103 @@
+//! The prompt of an agent's program: it reads the files itself, so it is told where they are and
+//! what is expected of one invocation.
+
+use super::cap::MAX_AGENT_PART_BYTES;
+use super::plain::plain;
+
+/// What an agent's prompt is made of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentSnapshot {
+    /// The number of the iteration.
+    pub iteration: u32,
+    /// The task file, relative to the repository.
+    pub task_file: String,
+    /// Boxes that are not ticked yet, as `id text`, in their order.
+    pub open_boxes: Vec<String>,
+    /// The command that must be green.
+    pub test_command: Option<String>,
+    /// Why the last wish to end with success was refused.
+    pub refusals: Vec<String>,
+    /// The end of the error log.
+    pub errors_tail: String,
+    /// Messages of people.
+    pub messages: Vec<String>,
+}
+
+/// How many open boxes are named; the rest is in the task file.
+const SHOWN_BOXES: usize = 20;
+
+/// Builds the prompt of one invocation of an agent.
+pub fn build_agent(snapshot: &AgentSnapshot) -> String {
+    let AgentSnapshot {
+        iteration,
+        task_file,
+        ..
+    } = snapshot;
+    let mut prompt = format!(
+        "You are invoked repeatedly, once per task; this is iteration {iteration}. You remember nothing of \
+         earlier ones: all memory is in the files and in git.\n\n\
+         Read the specification in `{task_file}`, then `.ralph/guardrails.md`, `.ralph/progress.md` and \
+         `.ralph/notes.md`, and the project's own instructions such as CLAUDE.md or AGENTS.md. Look at \
+         `git log` and `git status` to see what is done.\n\n\
+         Implement EXACTLY ONE task: the first checkbox that is not ticked. Then stop.\n\n\
+         1. Implement it fully. No stubs, no placeholders.\n\
+         2. Write or extend tests for it, and run the box's verify command and the test command.\n\
+         3. Look over your own change with fresh eyes and correct what you find.\n\
+         4. Commit with a message that says what it does now. Never push, never rewrite history, never \
+         `git init`: if git does not work, stop and say so.\n\
+         5. Tick the box in `{task_file}` by changing `[ ]` to `[x]`. The runner runs its verify command \
+         itself and takes the tick back if it is not green. Change nothing else in that file.\n\
+         6. Append what the next invocation has to know to `.ralph/progress.md`, and a lesson, if you \
+         learned one the hard way, to `.ralph/guardrails.md`. Only append.\n\n\
+         A small deviation from the specification is noted in `.ralph/progress.md`. If the task cannot be \
+         done as it is specified, write `[blocked: why]` there, make no commit and stop. \
+         If every box is ticked, run all checks, say that everything is complete, and make no commit.\n"
+    );
+    part(&mut prompt, "Boxes that are open", &boxes(snapshot));
+    if let Some(command) = &snapshot.test_command {
+        part(&mut prompt, "The test command", command);
+    }
+    part(
+        &mut prompt,
+        "Why the last verification was not green",
+        &snapshot.refusals.join("\n"),
+    );
+    part(
+        &mut prompt,
+        "Messages from the person in charge",
+        &snapshot.messages.join("\n"),
+    );
+    part(
+        &mut prompt,
+        "The last errors, from `.ralph/errors.log`",
+        &snapshot.errors_tail,
+    );
+    prompt
+}
+
+fn boxes(snapshot: &AgentSnapshot) -> String {
+    let mut lines: Vec<String> = snapshot
+        .open_boxes
+        .iter()
+        .take(SHOWN_BOXES)
+        .map(|text| format!("- [ ] {text}"))
+        .collect();
+    let more = snapshot.open_boxes.len().saturating_sub(SHOWN_BOXES);
+    if more > 0 {
+        lines.push(format!("- and {more} more, in the task file"));
+    }
+    lines.join("\n")
+}
+
+/// Adds a part with its end, which is newer than its beginning; nothing if it is empty.
+fn part(prompt: &mut String, title: &str, text: &str) {
+    let text = plain(text);
+    if text.trim().is_empty() {
+        return;
+    }
+    let mut start = text.len().saturating_sub(MAX_AGENT_PART_BYTES);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    prompt.push_str(&format!("\n## {title}\n{}\n", text[start..].trim_end()));
+}

@@ -1,0 +1,30 @@
+//! What an agent is told: where things are, what is open, what went wrong, what people said.
+
+use ralph_core::prompt::{self, AgentSnapshot};
+
+use crate::error::RunError;
+use crate::run::Run;
+
+impl Run {
+    /// Builds the prompt of the open iteration.
+    pub(super) fn agent_prompt(&self) -> Result<String, RunError> {
+        let state = self.state();
+        let task = self.pinned.task();
+        let snapshot = AgentSnapshot {
+            iteration: state.iteration,
+            task_file: "ralph_task.md".into(),
+            open_boxes: task
+                .checkboxes
+                .iter()
+                .filter(|checkbox| !state.ticked.contains(&checkbox.id))
+                .map(|checkbox| format!("{} {}", checkbox.id, checkbox.text))
+                .collect(),
+            test_command: self.pinned.contract().test_command.clone(),
+            refusals: state.refusals.clone(),
+            errors_tail: self.files.errors_tail()?,
+            messages: state.messages.values().cloned().collect(),
+        };
+        let prompt = prompt::build_agent(&snapshot);
+        Ok(self.outside.redactor.redact(&prompt).into_owned())
+    }
+}

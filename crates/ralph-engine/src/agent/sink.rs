@@ -1,0 +1,126 @@
+//! Makes events of what an agent prints, line by line, without keeping more than is needed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use ralph_core::ports::{AgentEvent, AgentReader, OutputSink, Stream};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::capture::Capture;
+
+/// The longest line that is read; of a longer one only the beginning.
+const MAX_LINE: usize = 1 << 20;
+/// How many events of one iteration are told; an agent that does more is still counted and limited.
+const MAX_EVENTS: usize = 5_000;
+
+/// What is known about a working agent without asking it.
+#[derive(Debug)]
+pub(super) struct Pulse {
+    begun: Instant,
+    /// Milliseconds after the beginning at which something came last; 0 before that.
+    last: AtomicU64,
+    done: AtomicBool,
+}
+
+impl Pulse {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            begun: Instant::now(),
+            last: AtomicU64::new(0),
+            done: AtomicBool::new(false),
+        })
+    }
+
+    /// Says that the agent is alive.
+    pub(super) fn beat(&self) {
+        let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last.store(now.max(1), Ordering::Relaxed);
+    }
+
+    /// Returns how long nothing has come, and whether anything ever came.
+    pub(super) fn silence(&self) -> (std::time::Duration, bool) {
+        let last = self.last.load(Ordering::Relaxed);
+        let since = self
+            .begun
+            .elapsed()
+            .saturating_sub(std::time::Duration::from_millis(last));
+        (since, last > 0)
+    }
+
+    /// Tells whether the agent has said its last word.
+    pub(super) fn is_done(&self) -> bool {
+        self.done.load(Ordering::Relaxed)
+    }
+}
+
+/// Takes the output of an agent.
+pub(super) struct AgentSink {
+    pub(super) reader: Box<dyn AgentReader>,
+    pub(super) capture: Capture,
+    pulse: Arc<Pulse>,
+    line: Vec<u8>,
+    events: UnboundedSender<AgentEvent>,
+    told: usize,
+}
+
+impl AgentSink {
+    pub(super) fn new(
+        reader: Box<dyn AgentReader>,
+        capture: Capture,
+        pulse: Arc<Pulse>,
+        events: UnboundedSender<AgentEvent>,
+    ) -> Self {
+        Self {
+            reader,
+            capture,
+            pulse,
+            line: Vec::new(),
+            events,
+            told: 0,
+        }
+    }
+
+    fn read_line(&mut self) {
+        let line = String::from_utf8_lossy(&self.line).into_owned();
+        self.line.clear();
+        for event in self.reader.line(line.trim_end_matches('\r')) {
+            if self.told < MAX_EVENTS {
+                self.told += 1;
+                // Nobody listens any more only when the run is being ended.
+                self.events.send(event).ok();
+            }
+        }
+        if self.reader.is_done() {
+            self.pulse.done.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Reads what came after the last newline.
+    pub(super) fn end(&mut self) {
+        if !self.line.is_empty() {
+            self.read_line();
+        }
+    }
+}
+
+impl OutputSink for AgentSink {
+    fn chunk(&mut self, stream: Stream, bytes: &[u8]) {
+        self.pulse.beat();
+        self.capture.chunk(stream, bytes);
+        if stream == Stream::Stderr {
+            return;
+        }
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (text, ends) = match piece.strip_suffix(b"\n") {
+                Some(text) => (text, true),
+                None => (piece, false),
+            };
+            let room = MAX_LINE.saturating_sub(self.line.len());
+            self.line.extend(&text[..text.len().min(room)]);
+            if ends {
+                self.read_line();
+            }
+        }
+    }
+}

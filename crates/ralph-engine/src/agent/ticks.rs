@@ -1,0 +1,60 @@
+//! The boxes that an agent says are done: those it ticked in its copy of the task file.
+
+use std::collections::BTreeSet;
+
+use ralph_core::action::Claims;
+use ralph_core::ports::{SandboxError, WriteMode};
+
+use crate::error::RunError;
+use crate::run::Run;
+use crate::workspace::in_repo;
+
+/// The most of a task file that is read back.
+const MAX_TASK_BYTES: u64 = 1 << 20;
+
+impl Run {
+    /// Takes the ticks out of the agent's copy of the task file and puts the file back. Any other
+    /// change in it is left for the inspection, which tells it as tampering.
+    pub(super) async fn agent_claims(&mut self) -> Result<Claims, RunError> {
+        let path = in_repo("ralph_task.md")?;
+        let claimed = match self.sandbox.read(&path, MAX_TASK_BYTES).await {
+            Ok(bytes) => {
+                let copy = String::from_utf8_lossy(&bytes);
+                self.pinned.task().ticks_in(&copy).unwrap_or_default()
+            }
+            // A file that is not there or no file is for the inspection, too.
+            Err(
+                SandboxError::NotFound(_)
+                | SandboxError::NotRegular(_)
+                | SandboxError::Escapes(_)
+                | SandboxError::TooLarge { .. },
+            ) => BTreeSet::new(),
+            Err(error) => return Err(error.into()),
+        };
+        let ticked = &self.state().ticked;
+        let new: Vec<String> = claimed.difference(ticked).cloned().collect();
+        if !new.is_empty() {
+            let text = self.pinned.task().with_ticks(ticked);
+            self.sandbox
+                .write(&path, text.as_bytes(), WriteMode::Replace)
+                .await?;
+        }
+        Ok(Claims {
+            checkboxes_checked: new,
+            ..Claims::default()
+        })
+    }
+
+    /// Returns a claim of every box that is open: an agent that did nothing says that all is done.
+    pub(super) fn claim_of_everything(&self) -> Claims {
+        let ticked = &self.state().ticked;
+        let boxes = self.pinned.task().checkboxes.iter();
+        Claims {
+            checkboxes_checked: boxes
+                .filter(|checkbox| !ticked.contains(&checkbox.id))
+                .map(|checkbox| checkbox.id.clone())
+                .collect(),
+            ..Claims::default()
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Listens to an agent while it works: to what it prints, to the gate, to people, to the clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ralph_core::event::Event;
+use ralph_core::ports::{
+    Agent, AgentEvent, Exec, ExecOutcome, GateNews, Gatekeeper, InputSource, Patience, SandboxError,
+};
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+
+use super::sink::{AgentSink, Pulse};
+use crate::error::RunError;
+use crate::journal::Journal;
+use crate::run::{Run, answer, heartbeat};
+
+/// How often the gate and the clock are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Why an agent was not left to end by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// Nothing came from it for too long.
+    Stalled,
+    /// It said its last word, but its process did not end.
+    Lingering,
+}
+
+/// How watching ended.
+pub(super) enum Watched {
+    /// The process ended, or could not go on.
+    Ended(Result<ExecOutcome, SandboxError>),
+    /// It was ended by us.
+    Cut(Cut),
+}
+
+/// The agent's input after the prompt: open until it has said its last word.
+struct Open {
+    pulse: Arc<Pulse>,
+}
+
+#[async_trait]
+impl InputSource for Open {
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        while !self.pulse.is_done() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        None
+    }
+}
+
+impl Run {
+    /// Runs the program and listens until it ends. A stop ends its whole tree.
+    pub(super) async fn watch(
+        &mut self,
+        agent: &dyn Agent,
+        exec: Exec,
+        sink: &mut AgentSink,
+        (pulse, mut events): (Arc<Pulse>, UnboundedReceiver<AgentEvent>),
+    ) -> Result<Watched, RunError> {
+        let patience = agent.patience();
+        let gate = self.outside.gate.clone();
+        let mut input = Open {
+            pulse: pulse.clone(),
+        };
+        let mut beat = heartbeat();
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        let mut done_at = None;
+        let (journal, control) = (&mut self.journal, &mut self.control);
+        let watched = {
+            let mut running = self.sandbox.converse(exec, &mut input, sink);
+            loop {
+                tokio::select! {
+                    ended = &mut running => break Watched::Ended(ended),
+                    Some(did) = events.recv() => tell(journal, did)?,
+                    call = control.next() => answer(journal, control, call)?,
+                    _ = beat.tick() => drop(journal.append(Event::StillActive {})?),
+                    _ = look.tick() => {
+                        if take_news(journal, gate.as_deref())? {
+                            pulse.beat();
+                        }
+                        if let Some(cut) = overdue(&pulse, patience, &mut done_at) {
+                            break Watched::Cut(cut);
+                        }
+                    }
+                }
+            }
+        };
+        sink.end();
+        while let Ok(did) = events.try_recv() {
+            tell(journal, did)?;
+        }
+        take_news(journal, gate.as_deref())?;
+        Ok(watched)
+    }
+}
+
+/// Makes the channel that a sink sends its events through.
+pub(super) fn channel() -> (
+    mpsc::UnboundedSender<AgentEvent>,
+    UnboundedReceiver<AgentEvent>,
+) {
+    mpsc::unbounded_channel()
+}
+
+fn overdue(
+    pulse: &Pulse,
+    patience: Patience,
+    done_at: &mut Option<tokio::time::Instant>,
+) -> Option<Cut> {
+    if pulse.is_done() {
+        let since = done_at.get_or_insert_with(tokio::time::Instant::now);
+        return (since.elapsed() > patience.after).then_some(Cut::Lingering);
+    }
+    let (silence, has_begun) = pulse.silence();
+    let limit = if has_begun {
+        patience.idle
+    } else {
+        patience.first
+    };
+    (silence > limit).then_some(Cut::Stalled)
+}
+
+fn tell(journal: &mut Journal, did: AgentEvent) -> Result<(), RunError> {
+    let iteration = journal.state().iteration;
+    journal.append(Event::AgentDid { iteration, did })?;
+    Ok(())
+}
+
+/// Writes down what happened at the gate; tells whether anything was paid for.
+fn take_news(journal: &mut Journal, gate: Option<&dyn Gatekeeper>) -> Result<bool, RunError> {
+    let mut is_paid = false;
+    for news in gate.map(Gatekeeper::news).unwrap_or_default() {
+        let iteration = journal.state().iteration;
+        journal.append(match news {
+            GateNews::Charged {
+                model,
+                usage,
+                cost_usd,
+            } => {
+                is_paid = true;
+                Event::AgentCharged {
+                    iteration,
+                    model,
+                    usage,
+                    cost_usd,
+                }
+            }
+            GateNews::Blocked { host, port, reason } => Event::HostBlocked { host, port, reason },
+        })?;
+    }
+    Ok(is_paid)
+}

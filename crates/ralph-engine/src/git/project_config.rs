@@ -1,0 +1,201 @@
+//! A project's `.agent-loop` directory, read from a commit.
+//!
+//! Never from a work tree: what decides about an image must be what was reviewed, not what lies
+//! around.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Stdio;
+
+use ralph_core::id::CommitId;
+use ralph_core::image::{ConfigFile, FileKind, ProjectConfig};
+use tokio::io::AsyncWriteExt as _;
+
+use super::host::text_of;
+use super::{GitError, HostGit};
+
+/// More files than this are no configuration.
+const MAX_FILES: usize = 1000;
+
+/// More bytes than this are no configuration.
+const MAX_BYTES: u64 = 20 << 20;
+
+/// Why a project's `.agent-loop` directory cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectConfigError {
+    /// Git did not answer.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// There are too many files.
+    #[error("`.agent-loop` has more than {MAX_FILES} files")]
+    TooMany,
+    /// The files are too large.
+    #[error("`.agent-loop` has {bytes} bytes, at most {MAX_BYTES} are read")]
+    TooLarge {
+        /// How large all of them are.
+        bytes: u64,
+    },
+    /// A file's name is not text.
+    #[error("`.agent-loop/{path}` is no UTF-8 name")]
+    Name {
+        /// The name, as far as it is text.
+        path: String,
+    },
+}
+
+impl ProjectConfigError {
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Git(error) => error.hint(),
+            Self::TooMany | Self::TooLarge { .. } => "keep only what the image needs in it",
+            Self::Name { .. } => "give the file another name",
+        }
+    }
+}
+
+/// One file of a tree.
+struct Entry {
+    path: String,
+    kind: FileKind,
+    object: String,
+    size: u64,
+}
+
+impl HostGit {
+    /// Reads a project's `.agent-loop` directory as it is at a commit. It may be empty.
+    pub async fn project_config(
+        &self,
+        repository: &Path,
+        commit: &CommitId,
+    ) -> Result<ProjectConfig, ProjectConfigError> {
+        let entries = self.entries(repository, commit).await?;
+        if entries.is_empty() {
+            return Ok(ProjectConfig::default());
+        }
+        let bytes = entries.iter().map(|entry| entry.size).sum();
+        if bytes > MAX_BYTES {
+            return Err(ProjectConfigError::TooLarge { bytes });
+        }
+        let contents = self.contents(repository, &entries).await?;
+        let files: BTreeMap<String, ConfigFile> = entries
+            .into_iter()
+            .zip(contents)
+            .map(|(entry, bytes)| {
+                let kind = entry.kind;
+                (entry.path, ConfigFile { kind, bytes })
+            })
+            .collect();
+        Ok(ProjectConfig { files })
+    }
+
+    async fn entries(
+        &self,
+        repository: &Path,
+        commit: &CommitId,
+    ) -> Result<Vec<Entry>, ProjectConfigError> {
+        let directory = format!("{}/", ProjectConfig::DIRECTORY);
+        let output = self
+            .command_in(repository)
+            .args(["ls-tree", "-r", "-z", "--long", "--full-tree"])
+            .args([commit.as_str(), "--", &directory])
+            .output()
+            .await
+            .map_err(GitError::Missing)?;
+        text_of("ls-tree", &output)?;
+        let mut entries = Vec::new();
+        for line in output.stdout.split(|byte| *byte == 0) {
+            if line.is_empty() {
+                continue;
+            }
+            if entries.len() == MAX_FILES {
+                return Err(ProjectConfigError::TooMany);
+            }
+            entries.extend(entry(line, &directory)?);
+        }
+        Ok(entries)
+    }
+
+    /// Returns what is in files, in their order.
+    async fn contents(
+        &self,
+        repository: &Path,
+        entries: &[Entry],
+    ) -> Result<Vec<Vec<u8>>, GitError> {
+        let mut child = self
+            .command_in(repository)
+            .args(["cat-file", "--batch"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(GitError::Missing)?;
+        let objects: Vec<&str> = entries.iter().map(|entry| entry.object.as_str()).collect();
+        let wanted = objects.join("\n") + "\n";
+        let stdin = child.stdin.take();
+        let asking = async move {
+            if let Some(mut stdin) = stdin {
+                // If it reads no further, its own words say why.
+                stdin.write_all(wanted.as_bytes()).await.ok();
+            }
+        };
+        let (output, ()) = tokio::join!(child.wait_with_output(), asking);
+        let output = output.map_err(GitError::Missing)?;
+        text_of("cat-file", &output)?;
+        let mut rest = output.stdout.as_slice();
+        entries
+            .iter()
+            .map(|entry| take(&mut rest, entry))
+            .collect::<Option<_>>()
+            .ok_or_else(|| GitError::Unexpected {
+                command: "cat-file".to_owned(),
+                answer: "a file is not what the tree says".to_owned(),
+            })
+    }
+}
+
+/// Reads `mode type object size<tab>path`. A submodule is no file.
+fn entry(line: &[u8], directory: &str) -> Result<Option<Entry>, ProjectConfigError> {
+    let unexpected = || GitError::Unexpected {
+        command: "ls-tree".to_owned(),
+        answer: String::from_utf8_lossy(line).into_owned(),
+    };
+    let tab = line.iter().position(|byte| *byte == b'\t');
+    let (facts, path) = line.split_at(tab.ok_or_else(unexpected)?);
+    let path = path[1..]
+        .strip_prefix(directory.as_bytes())
+        .ok_or_else(unexpected)?;
+    let path = std::str::from_utf8(path).map_err(|_| ProjectConfigError::Name {
+        path: String::from_utf8_lossy(path).into_owned(),
+    })?;
+    let facts = String::from_utf8_lossy(facts);
+    let mut facts = facts.split_ascii_whitespace();
+    let (mode, _, object, size) = (facts.next(), facts.next(), facts.next(), facts.next());
+    let kind = match mode {
+        Some("100755") => FileKind::Executable,
+        Some("120000") => FileKind::Link,
+        Some("160000") => return Ok(None),
+        Some(_) => FileKind::Regular,
+        None => return Err(unexpected().into()),
+    };
+    Ok(Some(Entry {
+        path: path.to_owned(),
+        kind,
+        object: object.ok_or_else(unexpected)?.to_owned(),
+        size: size
+            .and_then(|size| size.parse().ok())
+            .ok_or_else(unexpected)?,
+    }))
+}
+
+/// Takes one answer of `cat-file --batch`: `object type size`, a line break, the bytes, another one.
+fn take(rest: &mut &[u8], entry: &Entry) -> Option<Vec<u8>> {
+    let head = format!("{} blob {}\n", entry.object, entry.size);
+    let after = rest.strip_prefix(head.as_bytes())?;
+    let (bytes, after) = after.split_at_checked(usize::try_from(entry.size).ok()?)?;
+    *rest = after.strip_prefix(b"\n")?;
+    Some(bytes.to_vec())
+}
+
+#[cfg(test)]
+mod tests;

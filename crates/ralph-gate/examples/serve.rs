@@ -1,0 +1,116 @@
+//! A gate on loopback, to be measured: `cargo run --release -p ralph-gate --example serve -- UPSTREAM`.
+//!
+//! `UPSTREAM` is the base URL of a model server on this machine, as `http://127.0.0.1:9000`. The proxy
+//! listens on 3128 and allows `upstream.example`, which leads there too; the credential port is 4141.
+//! It prints the stand-in of the credential, then serves until it is stopped.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use ralph_core::budget::{Limits as Budgets, Spent};
+use ralph_core::id::RunId;
+use ralph_core::net::{Allowlist, Endpoint, Policy};
+use ralph_core::ports::Clock;
+use ralph_core::secret::Secret;
+use ralph_gate::{
+    Arrival, Audit, Blocked, Charge, Gate, Identity, Limits, Listener, Meter, Outside, Rates,
+    Reachable, Resolver, Route, Settings, Sink,
+};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
+
+type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Every name is the upstream.
+struct OneHost(SocketAddr);
+
+#[async_trait]
+impl Resolver for OneHost {
+    async fn lookup(&self, _: &Endpoint) -> io::Result<Vec<SocketAddr>> {
+        Ok(vec![self.0])
+    }
+}
+
+struct SystemClock(Instant);
+
+impl Clock for SystemClock {
+    fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::now()
+    }
+    fn monotonic(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+/// What is measured is the gate, not its records.
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn audit(&self, _: Audit) {}
+    fn blocked(&self, _: Blocked) {}
+    fn charged(&self, _: Charge) {}
+}
+
+#[tokio::main]
+async fn main() -> Result<(), AnyError> {
+    let base = std::env::args()
+        .nth(1)
+        .ok_or("usage: serve http://127.0.0.1:PORT")?;
+    let route = Route::openai_compatible("upstream", &base, Secret::new("real-key".to_owned()))?;
+    let address: SocketAddr = route.endpoint().to_string().parse()?;
+    let line = format!("{}\n", route.phantom().as_str());
+    tokio::io::stdout().write_all(line.as_bytes()).await?;
+    let gate = gate(route, address)?;
+    let proxy = listen(&gate, Listener::Proxy, 3128);
+    let credentials = listen(&gate, Listener::Credentials, 4141);
+    tokio::try_join!(proxy, credentials)?;
+    Ok(())
+}
+
+fn gate(route: Route, address: SocketAddr) -> Result<Gate, AnyError> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock(Instant::now()));
+    let run = RunId::parse("bench").ok_or("not a run")?;
+    let settings = Settings {
+        identity: Identity {
+            run,
+            sandbox: "bench".to_owned(),
+        },
+        policy: Policy::Allowlist(Allowlist::parse(["upstream.example"])?),
+        inspect: Allowlist::default(),
+        routes: vec![route],
+        limits: Limits {
+            connections: 10_000,
+            ..Limits::default()
+        },
+    };
+    let (budgets, spent) = (Budgets::default(), Spent::default());
+    let outside = Outside {
+        resolver: Arc::new(OneHost(address)),
+        reachable: Reachable::public().and(address),
+        roots: ralph_gate::system_roots(),
+        meter: Meter::new(&budgets, spent, Rates::default(), clock.clone()),
+        clock,
+        sink: Arc::new(Nowhere),
+        cassette: None,
+    };
+    Ok(Gate::new(settings, outside)?)
+}
+
+async fn listen(gate: &Gate, listener: Listener, port: u16) -> io::Result<()> {
+    let sockets = TcpListener::bind(("127.0.0.1", port)).await?;
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = sockets.accept() => {
+                let (stream, _) = accepted?;
+                stream.set_nodelay(true)?;
+                let gate = gate.clone();
+                connections.spawn(async move { gate.serve(Arrival::through(listener), stream).await });
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}

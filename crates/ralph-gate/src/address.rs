@@ -1,0 +1,191 @@
+//! Which addresses may be connected to: public ones, and those that were named one by one.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// The addresses that the gate connects to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reachable {
+    also: BTreeSet<SocketAddr>,
+}
+
+impl Reachable {
+    /// Public addresses alone.
+    pub fn public() -> Self {
+        Self::default()
+    }
+
+    /// Also this one, whatever it is: a model server on this machine, or a registry on the network.
+    #[must_use]
+    pub fn and(mut self, address: SocketAddr) -> Self {
+        self.also.insert(address);
+        self
+    }
+
+    /// Tells whether the gate may connect to an address.
+    pub fn covers(&self, address: SocketAddr) -> bool {
+        is_public(address.ip()) || self.also.contains(&address)
+    }
+}
+
+/// Blocks of version 4 that are not the public internet: address, length of the prefix.
+const SPECIAL_4: [([u8; 4], u32); 17] = [
+    ([0, 0, 0, 0], 8),          // this network
+    ([10, 0, 0, 0], 8),         // private
+    ([100, 64, 0, 0], 10),      // shared by carriers
+    ([127, 0, 0, 0], 8),        // loopback
+    ([168, 63, 129, 16], 32),   // metadata of a cloud, at an address that looks public
+    ([169, 254, 0, 0], 16),     // link-local, metadata of most clouds
+    ([172, 16, 0, 0], 12),      // private
+    ([192, 0, 0, 0], 24),       // protocol assignments
+    ([192, 0, 2, 0], 24),       // documentation
+    ([192, 88, 99, 0], 24),     // relays to version 6
+    ([192, 168, 0, 0], 16),     // private
+    ([198, 18, 0, 0], 15),      // benchmarks
+    ([198, 51, 100, 0], 24),    // documentation
+    ([203, 0, 113, 0], 24),     // documentation
+    ([224, 0, 0, 0], 4),        // multicast
+    ([240, 0, 0, 0], 4),        // reserved
+    ([255, 255, 255, 255], 32), // broadcast
+];
+
+/// Blocks inside of the public part of version 6 that are not public after all.
+const SPECIAL_6: [(Ipv6Addr, u32); 3] = [
+    // Tunnels that carry an address of version 4 in disguise, benchmarks, identifiers.
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
+    (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
+    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
+];
+
+/// Tells whether an address belongs to the public internet, also when it hides another one.
+pub fn is_public(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => is_public_4(address),
+        IpAddr::V6(address) => match embedded(address) {
+            Some(inner) => is_public_4(inner),
+            None => is_public_6(address),
+        },
+    }
+}
+
+fn is_public_4(address: Ipv4Addr) -> bool {
+    let bits = u32::from(address);
+    !SPECIAL_4.iter().any(|(block, length)| {
+        let mask = u32::MAX << (32 - length);
+        bits & mask == u32::from(Ipv4Addr::from(*block))
+    })
+}
+
+fn is_public_6(address: Ipv6Addr) -> bool {
+    let bits = u128::from(address);
+    // Everything that was ever given out for the public is in 2000::/3.
+    bits >> 125 == 0b001
+        && !SPECIAL_6.iter().any(|(block, length)| {
+            let mask = u128::MAX << (128 - length);
+            bits & mask == u128::from(*block)
+        })
+}
+
+/// Returns the address of version 4 that 6to4 (`2002::/16`) or NAT64 (`64:ff9b::/96`) lead to.
+fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let parts = address.segments();
+    let pair = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    match parts {
+        [0x2002, high, low, ..] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(pair(high, low)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_4_is_public_outside_of_its_special_blocks() {
+        check(&[
+            ("93.184.216.34", true),
+            ("1.1.1.1", true),
+            ("172.15.255.255", true),
+            ("172.32.0.0", true),
+            ("100.63.255.255", true),
+            ("100.128.0.0", true),
+            ("223.255.255.255", true),
+            ("0.0.0.0", false),
+            ("0.1.2.3", false),
+            ("10.0.0.1", false),
+            ("100.64.0.1", false),
+            ("100.100.100.200", false),
+            ("127.0.0.1", false),
+            ("127.1.2.3", false),
+            ("168.63.129.16", false),
+            ("169.254.169.254", false),
+            ("169.254.170.2", false),
+            ("172.16.0.1", false),
+            ("172.17.0.1", false),
+            ("172.31.255.255", false),
+            ("192.0.0.1", false),
+            ("192.0.2.1", false),
+            ("192.88.99.1", false),
+            ("192.168.1.1", false),
+            ("198.18.0.1", false),
+            ("198.19.255.255", false),
+            ("198.51.100.1", false),
+            ("203.0.113.1", false),
+            ("224.0.0.1", false),
+            ("239.255.255.255", false),
+            ("240.0.0.1", false),
+            ("255.255.255.255", false),
+        ]);
+    }
+
+    #[test]
+    fn version_6_is_public_where_it_was_given_out_and_hides_nothing() {
+        check(&[
+            ("2606:4700::1111", true),
+            ("2a00:1450:4001::1", true),
+            ("::", false),
+            ("::1", false),
+            ("::127.0.0.1", false),
+            ("::ffff:127.0.0.1", false),
+            ("::ffff:10.0.0.1", false),
+            ("::ffff:93.184.216.34", true),
+            ("::ffff:0:127.0.0.1", false),
+            ("64:ff9b::10.0.0.1", false),
+            ("64:ff9b::169.254.169.254", false),
+            ("64:ff9b::93.184.216.34", true),
+            ("64:ff9b:1::93.184.216.34", false),
+            ("100::1", false),
+            ("2001::1", false),
+            ("2001:2::1", false),
+            ("2001:10::1", false),
+            ("2001:db8::1", false),
+            ("2002:7f00:1::", false),
+            ("2002:a00:1::1", false),
+            ("2002:c0a8:101::1", false),
+            ("2002:5db8:d822::1", true),
+            ("3fff::1", false),
+            ("5f00::1", false),
+            ("fc00::1", false),
+            ("fd00:ec2::254", false),
+            ("fe80::1", false),
+            ("fec0::1", false),
+            ("ff02::1", false),
+        ]);
+    }
+
+    fn check(table: &[(&str, bool)]) {
+        for (text, public) in table {
+            assert_eq!(is_public(text.parse().unwrap()), *public, "{text}");
+        }
+    }
+
+    #[test]
+    fn one_address_can_be_named() {
+        let address: SocketAddr = "127.0.0.1:4000".parse().unwrap();
+        let reachable = Reachable::public().and(address);
+        assert!(reachable.covers(address));
+        assert!(!reachable.covers("127.0.0.1:4001".parse().unwrap()));
+        assert!(!Reachable::public().covers(address));
+        assert!(Reachable::public().covers("1.1.1.1:443".parse().unwrap()));
+    }
+}

@@ -1,0 +1,220 @@
+//! What the gate writes down: one record for each thing it decided.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use ralph_core::id::RunId;
+use ralph_core::net::{Decision, Endpoint, Host, Reason};
+use ralph_core::ports::Clock;
+use serde::{Deserialize, Serialize};
+
+use crate::{Charge, Listener};
+
+/// The longest text of a request that a record repeats, in bytes.
+const MOST_TEXT: usize = 256;
+
+/// Whose connections they are. A sandbox has one; nothing in a request can claim another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The run.
+    pub run: RunId,
+    /// The sandbox, by its provider's name for it.
+    pub sandbox: String,
+}
+
+/// One decision, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audit {
+    /// When it was decided.
+    pub at: Timestamp,
+    /// Whose connection it was.
+    #[serde(flatten)]
+    pub identity: Identity,
+    /// The way it came.
+    pub listener: Listener,
+    /// The host that was asked for, as far as it could be read.
+    pub host: String,
+    /// The port that was asked for.
+    pub port: u16,
+    /// The method and the path of a request that the gate could read; a query is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// What was decided, and by whom.
+    #[serde(flatten)]
+    pub decision: Decision,
+    /// The status of the answer, where the gate could read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Bytes that left the sandbox.
+    pub bytes_out: u64,
+    /// Bytes that came in.
+    pub bytes_in: u64,
+    /// How long it took.
+    pub duration_ms: u64,
+}
+
+/// A host that was refused for the first time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocked {
+    /// When.
+    pub at: Timestamp,
+    /// Which host. Allowing it is what would help.
+    pub host: Host,
+    /// On which port.
+    pub port: u16,
+    /// The way it came.
+    pub listener: Listener,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Takes what the gate writes down. It is called from the middle of a connection: it must not wait.
+pub trait Sink: Send + Sync {
+    /// Takes the record of something that ended.
+    fn audit(&self, record: Audit);
+    /// Takes the notice of a host that was refused; it comes once for each host.
+    fn blocked(&self, notice: Blocked);
+    /// Takes what a call to a model cost.
+    fn charged(&self, charge: Charge);
+}
+
+/// Bytes in both directions.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    pub(crate) out: AtomicU64,
+    pub(crate) back: AtomicU64,
+}
+
+impl Traffic {
+    pub(crate) fn add_out(&self, bytes: usize) {
+        self.out.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_back(&self, bytes: usize) {
+        self.back.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+/// A record that is written when it is dropped.
+pub(crate) struct OpenRecord {
+    record: Option<Audit>,
+    started: Duration,
+    traffic: Arc<Traffic>,
+    clock: Arc<dyn Clock>,
+    sink: Arc<dyn Sink>,
+}
+
+/// Where records go and what they all say.
+pub(crate) struct Book {
+    pub(crate) identity: Identity,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) sink: Arc<dyn Sink>,
+}
+
+impl Book {
+    /// Opens the record of a decision about an endpoint.
+    pub(crate) fn open(
+        &self,
+        listener: Listener,
+        endpoint: &Endpoint,
+        decision: Decision,
+    ) -> OpenRecord {
+        self.open_text(
+            listener,
+            &endpoint.host.to_string(),
+            endpoint.port,
+            decision,
+        )
+    }
+
+    /// Opens the record of a decision about something that may not even be a host.
+    pub(crate) fn open_text(
+        &self,
+        listener: Listener,
+        host: &str,
+        port: u16,
+        decision: Decision,
+    ) -> OpenRecord {
+        let record = Audit {
+            at: self.clock.now(),
+            identity: self.identity.clone(),
+            listener,
+            host: harmless(host),
+            port,
+            request: None,
+            decision,
+            status: None,
+            bytes_out: 0,
+            bytes_in: 0,
+            duration_ms: 0,
+        };
+        OpenRecord {
+            record: Some(record),
+            started: self.clock.monotonic(),
+            traffic: Arc::default(),
+            clock: self.clock.clone(),
+            sink: self.sink.clone(),
+        }
+    }
+}
+
+impl OpenRecord {
+    /// Returns what counts its bytes.
+    pub(crate) fn traffic(&self) -> Arc<Traffic> {
+        self.traffic.clone()
+    }
+
+    /// Returns the way it came.
+    pub(crate) fn listener(&self) -> Listener {
+        self.record
+            .as_ref()
+            .map_or(Listener::Proxy, |record| record.listener)
+    }
+
+    pub(crate) fn set_request(&mut self, method: &str, path: &str) {
+        if let Some(record) = &mut self.record {
+            record.request = Some(harmless(&format!("{method} {path}")));
+        }
+    }
+
+    pub(crate) fn set_status(&mut self, status: u16) {
+        if let Some(record) = &mut self.record {
+            record.status = Some(status);
+        }
+    }
+
+    /// Changes the decision after the fact: what seemed fine was not.
+    pub(crate) fn set_decision(&mut self, decision: Decision) {
+        if let Some(record) = &mut self.record {
+            record.decision = decision;
+        }
+    }
+}
+
+impl Drop for OpenRecord {
+    fn drop(&mut self) {
+        if let Some(mut record) = self.record.take() {
+            let duration = self.clock.monotonic().saturating_sub(self.started);
+            record.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+            record.bytes_out = self.traffic.out.load(Ordering::Relaxed);
+            record.bytes_in = self.traffic.back.load(Ordering::Relaxed);
+            self.sink.audit(record);
+        }
+    }
+}
+
+/// Keeps of a text what can stand in a record: printable ASCII, and not too much of it.
+pub(crate) fn harmless(text: &str) -> String {
+    text.bytes()
+        .take(MOST_TEXT)
+        .map(|b| {
+            if b.is_ascii_graphic() || b == b' ' {
+                char::from(b)
+            } else {
+                '?'
+            }
+        })
+        .collect()
+}

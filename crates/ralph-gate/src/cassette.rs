@@ -1,0 +1,243 @@
+//! Cassettes: what models answered in a run, written down to be played again.
+//!
+//! A cassette is a file of lines, one exchange in each. An exchange is found again by the digest of
+//! its request; requests that differ only in what changes from run to run (a date, an id) are
+//! answered in the order they were recorded.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, StreamBody};
+use hyper::body::Frame;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{HeaderMap, Response, StatusCode};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::http::Body;
+
+/// The longest answer that is recorded, in bytes; a longer one is left out.
+const MOST: usize = 16 * 1024 * 1024;
+
+/// How fast a cassette is played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// As fast as it can be read.
+    AtOnce,
+    /// With the pauses that were recorded.
+    AsRecorded,
+}
+
+/// A cassette in the gate.
+pub struct Cassette {
+    mode: Mode,
+}
+
+enum Mode {
+    Record(Arc<Mutex<dyn Write + Send>>),
+    Replay { left: Mutex<Vec<Line>>, pace: Pace },
+}
+
+/// Why a cassette cannot be played.
+#[derive(Debug, thiserror::Error)]
+pub enum CassetteError {
+    /// A line is not an exchange.
+    #[error("line {line} of the cassette is not an exchange")]
+    Line {
+        /// Which line.
+        line: usize,
+        /// The cause.
+        source: serde_json::Error,
+    },
+}
+
+/// One exchange, as it is written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Line {
+    /// The path at the credential port.
+    path: String,
+    /// The SHA-256 of the request's body.
+    request: String,
+    status: u16,
+    content_type: String,
+    chunks: Vec<Chunk>,
+}
+
+/// A piece of an answer: milliseconds since its start, and its bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Chunk {
+    at_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    base64: Option<String>,
+}
+
+impl Cassette {
+    /// Writes every exchange to a file, or anything else that takes lines.
+    pub fn record(to: impl Write + Send + 'static) -> Arc<Self> {
+        let mode = Mode::Record(Arc::new(Mutex::new(to)));
+        Arc::new(Self { mode })
+    }
+
+    /// Answers from the text of a cassette instead of asking anybody.
+    pub fn replay(text: &str, pace: Pace) -> Result<Arc<Self>, CassetteError> {
+        let lines = text.lines().enumerate();
+        let left = lines
+            .filter(|(_, line)| !line.trim().is_empty())
+            .map(|(index, line)| {
+                serde_json::from_str(line).map_err(|source| CassetteError::Line {
+                    line: index + 1,
+                    source,
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        let left = Mutex::new(left);
+        let mode = Mode::Replay { left, pace };
+        Ok(Arc::new(Self { mode }))
+    }
+
+    /// Starts the record of an exchange, or finds the recorded one.
+    pub(crate) fn exchange(&self, path: &str, request: &[u8]) -> (Option<Tape>, Option<Exchange>) {
+        let request = digest(request);
+        match &self.mode {
+            Mode::Record(to) => {
+                let line = Line {
+                    path: path.to_owned(),
+                    request,
+                    status: 0,
+                    content_type: String::new(),
+                    chunks: Vec::new(),
+                };
+                let tape = Tape {
+                    to: to.clone(),
+                    line,
+                    started: Instant::now(),
+                    bytes: 0,
+                };
+                (Some(tape), None)
+            }
+            Mode::Replay { left, pace } => {
+                let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+                let same = |line: &Line| line.path == path && line.request == request;
+                let index = left
+                    .iter()
+                    .position(same)
+                    .or_else(|| left.iter().position(|line| line.path == path));
+                let found = index.map(|index| Exchange {
+                    line: left.remove(index),
+                    pace: *pace,
+                });
+                (None, found)
+            }
+        }
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(bytes)
+        .iter()
+        .fold(String::with_capacity(64), |mut text, byte| {
+            // Writing to a text cannot fail.
+            write!(text, "{byte:02x}").ok();
+            text
+        })
+}
+
+/// An exchange that is being recorded.
+pub(crate) struct Tape {
+    to: Arc<Mutex<dyn Write + Send>>,
+    line: Line,
+    started: Instant,
+    bytes: usize,
+}
+
+impl Tape {
+    /// Takes the head of the answer.
+    pub(crate) fn answered(mut self, status: StatusCode, headers: &HeaderMap) -> Self {
+        self.line.status = status.as_u16();
+        let kind = headers
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
+        kind.unwrap_or_default()
+            .clone_into(&mut self.line.content_type);
+        self
+    }
+
+    /// Takes a piece of the answer, as the sandbox sees it.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len();
+        if bytes.is_empty() || self.bytes > MOST {
+            return;
+        }
+        let elapsed = self.started.elapsed().as_millis();
+        let text = std::str::from_utf8(bytes).ok().map(str::to_owned);
+        self.line.chunks.push(Chunk {
+            at_ms: u64::try_from(elapsed).unwrap_or(u64::MAX),
+            base64: text.is_none().then(|| STANDARD.encode(bytes)),
+            text,
+        });
+    }
+
+    /// Writes the exchange down. One that was cut off is not worth playing.
+    pub(crate) fn finish(self) {
+        if self.bytes > MOST {
+            return;
+        }
+        if let Ok(mut text) = serde_json::to_vec(&self.line) {
+            text.push(b'\n');
+            let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+            // A full disk costs the recording, not the run.
+            to.write_all(&text).and_then(|()| to.flush()).ok();
+        }
+    }
+}
+
+/// An exchange that is played.
+pub(crate) struct Exchange {
+    line: Line,
+    pace: Pace,
+}
+
+impl Exchange {
+    pub(crate) fn status(&self) -> u16 {
+        self.line.status
+    }
+
+    /// Returns the recorded answer.
+    pub(crate) fn response(&self) -> Response<Body> {
+        let pace = self.pace;
+        let chunks = self.line.chunks.clone().into_iter();
+        let body =
+            futures_util::stream::unfold((chunks, 0), move |(mut chunks, before)| async move {
+                let chunk = chunks.next()?;
+                if pace == Pace::AsRecorded {
+                    let pause = Duration::from_millis(chunk.at_ms.saturating_sub(before));
+                    tokio::time::sleep(pause).await;
+                }
+                let at = chunk.at_ms;
+                Some((Ok(Frame::data(chunk.bytes())), (chunks, at)))
+            });
+        let mut response = Response::new(StreamBody::new(Box::pin(body)).boxed_unsync());
+        *response.status_mut() = StatusCode::from_u16(self.line.status).unwrap_or(StatusCode::OK);
+        if let Ok(kind) = HeaderValue::try_from(&self.line.content_type) {
+            response.headers_mut().insert(CONTENT_TYPE, kind);
+        }
+        response
+    }
+}
+
+impl Chunk {
+    fn bytes(self) -> Bytes {
+        let decoded = self.base64.and_then(|text| STANDARD.decode(text).ok());
+        decoded
+            .or(self.text.map(String::into_bytes))
+            .unwrap_or_default()
+            .into()
+    }
+}

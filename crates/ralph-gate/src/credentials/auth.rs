@@ -1,0 +1,226 @@
+//! Takes the stand-in off a request and puts the credential on.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper::HeaderMap;
+use hyper::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderName, HeaderValue,
+};
+
+use super::Phantom;
+use super::route::{Kind, Route};
+use crate::http::strip_hop_by_hop;
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
+/// What tells Anthropic that a bearer token is a login.
+const LOGIN_BETA: &str = "oauth-2025-04-20";
+
+/// Everything that can carry a credential, choose who pays, or say who asks.
+const FOREIGN: [&str; 14] = [
+    "api-key",
+    "x-goog-api-key",
+    "x-auth-token",
+    "x-access-token",
+    "private-token",
+    "x-amz-security-token",
+    "openai-organization",
+    "openai-project",
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+    "via",
+];
+
+/// Tells whether a request carries the stand-in, and no other credential.
+pub(super) fn is_ours(headers: &HeaderMap, phantom: &Phantom) -> bool {
+    let keys = headers.get_all(API_KEY).iter();
+    let keys = keys.map(|value| phantom.is(value.as_bytes()));
+    let logins = headers.get_all(AUTHORIZATION).iter();
+    let logins = logins.map(|value| carries(value.as_bytes(), phantom));
+    let mut count = 0;
+    let all_are = keys.chain(logins).inspect(|_| count += 1).all(|is| is);
+    all_are && count > 0
+}
+
+fn carries(value: &[u8], phantom: &Phantom) -> bool {
+    let Some(space) = value.iter().position(|b| *b == b' ') else {
+        return false;
+    };
+    let (scheme, rest) = value.split_at(space);
+    let rest = rest.trim_ascii();
+    if scheme.eq_ignore_ascii_case(b"bearer") || scheme.eq_ignore_ascii_case(b"token") {
+        return phantom.is(rest);
+    }
+    if !scheme.eq_ignore_ascii_case(b"basic") {
+        return false;
+    }
+    // The password is the stand-in, whoever the user is.
+    STANDARD.decode(rest).is_ok_and(|pair| {
+        let colon = pair.iter().position(|b| *b == b':');
+        colon.is_some_and(|at| phantom.is(&pair[at + 1..]))
+    })
+}
+
+/// Removes what a request must not carry on, and adds the credential.
+pub(super) fn exchange(headers: &mut HeaderMap, route: &Route) -> Option<()> {
+    strip_hop_by_hop(headers);
+    for name in [
+        AUTHORIZATION,
+        API_KEY,
+        COOKIE,
+        EXPECT,
+        CONTENT_LENGTH,
+        ACCEPT_ENCODING,
+    ] {
+        headers.remove(name);
+    }
+    for name in FOREIGN {
+        headers.remove(name);
+    }
+    // What is compressed could neither be metered nor searched for the credential.
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    let host = if matches!(route.upstream.endpoint.port, 80 | 443) {
+        route.upstream.endpoint.host.to_string()
+    } else {
+        route.upstream.endpoint.to_string()
+    };
+    headers.insert(HOST, HeaderValue::try_from(host).ok()?);
+    let secret = route.secret.expose();
+    let (name, value) = match route.kind {
+        Kind::ApiKey => (API_KEY, secret.to_owned()),
+        Kind::Bearer => (AUTHORIZATION, format!("Bearer {secret}")),
+        Kind::AnthropicLogin => {
+            add_beta(headers)?;
+            (AUTHORIZATION, format!("Bearer {secret}"))
+        }
+        Kind::GitBasic => {
+            let pair = STANDARD.encode(format!("x-access-token:{secret}"));
+            (AUTHORIZATION, format!("Basic {pair}"))
+        }
+    };
+    let mut value = HeaderValue::try_from(value).ok()?;
+    value.set_sensitive(true);
+    headers.insert(name, value);
+    Some(())
+}
+
+/// Adds the mark of a login to those that a request has.
+fn add_beta(headers: &mut HeaderMap) -> Option<()> {
+    let present: Vec<&str> = headers
+        .get_all(BETA)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .filter(|beta| !beta.is_empty() && *beta != LOGIN_BETA)
+        .collect();
+    let mut all = present.join(",");
+    if !all.is_empty() {
+        all.push(',');
+    }
+    all.push_str(LOGIN_BETA);
+    headers.insert(BETA, HeaderValue::try_from(all).ok()?);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ralph_core::secret::Secret;
+
+    fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            let name: HeaderName = name.parse().unwrap();
+            headers.append(name, value.parse().unwrap());
+        }
+        headers
+    }
+
+    fn shown(headers: &HeaderMap) -> Vec<String> {
+        let mut shown: Vec<_> = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+            .collect();
+        shown.sort();
+        shown
+    }
+
+    #[test]
+    fn only_the_stand_in_is_ours() {
+        let phantom = Phantom::random("sk-", 20, "");
+        let p = phantom.as_str();
+        let bearer = format!("Bearer {p}");
+        let basic = format!("Basic {}", STANDARD.encode(format!("git:{p}")));
+        let short = format!("Bearer {}", &p[..22]);
+        for (pairs, ours) in [
+            (&[("x-api-key", p)][..], true),
+            (&[("authorization", bearer.as_str())], true),
+            (&[("authorization", basic.as_str())], true),
+            (
+                &[("x-api-key", p), ("authorization", bearer.as_str())],
+                true,
+            ),
+            (&[], false),
+            (&[("x-api-key", "sk-other")], false),
+            (&[("x-api-key", p), ("x-api-key", "sk-other")], false),
+            (
+                &[("x-api-key", p), ("authorization", "Bearer sk-other")],
+                false,
+            ),
+            (&[("authorization", short.as_str())], false),
+            (&[("authorization", p)], false),
+            (&[("authorization", "Basic !!!")], false),
+            (&[("cookie", p)], false),
+        ] {
+            assert_eq!(is_ours(&headers(pairs), &phantom), ours, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn the_credential_replaces_all_others() {
+        let secret = || Secret::new("real-secret".to_owned());
+        let inbound = [
+            ("authorization", "Bearer phantom"),
+            ("x-api-key", "phantom"),
+            ("cookie", "a=b"),
+            ("openai-organization", "org"),
+            ("x-forwarded-for", "1.2.3.4"),
+            ("connection", "x-hop"),
+            ("x-hop", "1"),
+            ("accept-encoding", "gzip"),
+            ("anthropic-beta", "a-1, b-2"),
+            ("anthropic-version", "2023-06-01"),
+        ];
+        for (route, expected) in [
+            (Route::anthropic_key(secret()), "x-api-key: real-secret"),
+            (Route::openai(secret()), "authorization: Bearer real-secret"),
+        ] {
+            let mut headers = headers(&inbound);
+            let route = route.unwrap();
+            exchange(&mut headers, &route).unwrap();
+            let mut all = vec![
+                "accept-encoding: identity".to_owned(),
+                "anthropic-beta: a-1, b-2".to_owned(),
+                "anthropic-version: 2023-06-01".to_owned(),
+                format!("host: {}", route.endpoint().host),
+                expected.to_owned(),
+            ];
+            all.sort();
+            assert_eq!(shown(&headers), all);
+        }
+        let login = Route::anthropic_login(secret()).unwrap();
+        for (before, after) in [
+            ("a-1, b-2", "a-1,b-2,oauth-2025-04-20"),
+            ("oauth-2025-04-20,c-3", "c-3,oauth-2025-04-20"),
+        ] {
+            let mut headers = headers(&[("anthropic-beta", before)]);
+            exchange(&mut headers, &login).unwrap();
+            assert_eq!(headers[BETA], after);
+            assert_eq!(headers[AUTHORIZATION], "Bearer real-secret");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Makes an answer fit for the sandbox.
+
+use std::borrow::Cow;
+
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION, SET_COOKIE,
+};
+use hyper::{HeaderMap, Method, Response, Uri};
+use ralph_core::net::{Decider, Endpoint, Reason};
+
+use super::relay::{Relay, State};
+use super::route::Route;
+use super::send::Paid;
+use super::words::Refused;
+use crate::audit::OpenRecord;
+use crate::http::{self, Body};
+use crate::meter::Gauge;
+
+/// Returns the answer of a provider as the sandbox may see it; it takes the record along.
+pub(super) fn returned(
+    route: &Route,
+    method: &Method,
+    paid: Option<Paid>,
+    response: Response<Incoming>,
+    record: &mut Option<OpenRecord>,
+) -> Result<Response<Body>, Refused> {
+    let (mut parts, upstream) = response.into_parts();
+    clean(route, method, &mut parts.headers)?;
+    let mut record = record.take();
+    if let Some(record) = &mut record {
+        record.set_status(parts.status.as_u16());
+    }
+    let (mut gauge, mut tape) = (None, None);
+    if let Some(paid) = paid {
+        if parts.status.is_success() {
+            let kind = parts.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+            let is_stream = kind.is_some_and(|kind| kind.starts_with(b"text/event-stream"));
+            gauge = Some(if is_stream {
+                Gauge::events(paid.wire, paid.call)
+            } else {
+                Gauge::whole(paid.wire, paid.call)
+            });
+        } else {
+            paid.call.forgive();
+        }
+        tape = paid
+            .tape
+            .map(|tape| tape.answered(parts.status, &parts.headers));
+    }
+    let spent = "the run's budget is spent — the answer was cut — raise it to go on";
+    let spent = Refused::new(402, Reason::BudgetSpent, Decider::Budget, spent);
+    let relay = Relay {
+        upstream,
+        redact: Some(route.redactor.stream()),
+        gauge,
+        tape,
+        last_words: spent.event(route).into(),
+        record,
+        state: State::Open,
+    };
+    Ok(Response::from_parts(parts, relay.boxed_unsync()))
+}
+
+/// Removes from an answer's head what a sandbox must not see.
+fn clean(route: &Route, method: &Method, headers: &mut HeaderMap) -> Result<(), Refused> {
+    http::strip_hop_by_hop(headers);
+    headers.remove(SET_COOKIE);
+    headers.remove("alt-svc");
+    if method != Method::HEAD {
+        // Its length may change on the way.
+        headers.remove(CONTENT_LENGTH);
+    }
+    let unreadable = headers
+        .get(CONTENT_ENCODING)
+        .is_some_and(|encoding| encoding != "identity");
+    if unreadable {
+        let text = "the provider compressed its answer although it was not asked to";
+        return Err(Refused::new(
+            502,
+            Reason::UnsupportedProtocol,
+            Decider::Gate,
+            text,
+        ));
+    }
+    if let Some(location) = headers.get(LOCATION) {
+        let location = location.to_str().ok().and_then(|text| inward(route, text));
+        let Some(location) = location.and_then(|text| HeaderValue::try_from(text).ok()) else {
+            let text = "the provider redirects to another host, which the credential is not for";
+            return Err(Refused::new(
+                502,
+                Reason::ForeignRedirect,
+                Decider::Credential,
+                text,
+            ));
+        };
+        headers.insert(LOCATION, location);
+    }
+    for value in headers.values_mut() {
+        let shown = route.redactor.redact_bytes(value.as_bytes());
+        if let Cow::Owned(shown) = shown {
+            *value = HeaderValue::from_bytes(&shown)
+                .unwrap_or_else(|_| HeaderValue::from_static("[REDACTED]"));
+        }
+    }
+    Ok(())
+}
+
+/// Translates a place at the route's own host into one at the credential port.
+fn inward(route: &Route, location: &str) -> Option<String> {
+    let path = if location.starts_with('/') && !location.starts_with("//") {
+        location
+    } else {
+        let uri: Uri = location.parse().ok()?;
+        let upstream = &route.upstream;
+        let default_port = if uri.scheme_str()? == "https" {
+            443
+        } else {
+            80
+        };
+        let endpoint = Endpoint::parse(uri.authority()?.as_str(), default_port).ok()?;
+        if uri.scheme() != Some(&upstream.scheme) || endpoint != upstream.endpoint {
+            return None;
+        }
+        let start = location.find(uri.path()).filter(|_| uri.path() != "/")?;
+        &location[start..]
+    };
+    let rest = path.strip_prefix(route.upstream.base.as_str())?;
+    rest.starts_with('/')
+        .then(|| format!("{}{rest}", route.prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ralph_core::secret::Secret;
+
+    #[test]
+    fn a_redirect_stays_at_home() {
+        let secret = Secret::new("real-secret".to_owned());
+        let route = Route::openai(secret).unwrap();
+        for (location, inside) in [
+            ("/v1/models", Some("/openai/v1/models")),
+            (
+                "https://api.openai.com/v1/models?a=b",
+                Some("/openai/v1/models?a=b"),
+            ),
+            (
+                "https://API.openai.com:443/v1/models",
+                Some("/openai/v1/models"),
+            ),
+            ("/other/models", None),
+            ("//evil.example/v1/models", None),
+            ("https://evil.example/v1/models", None),
+            ("http://api.openai.com/v1/models", None),
+            ("https://api.openai.com:8443/v1/models", None),
+            ("https://api.openai.com@evil.example/v1/models", None),
+            ("models", None),
+            ("", None),
+        ] {
+            assert_eq!(inward(&route, location).as_deref(), inside, "{location}");
+        }
+    }
+}

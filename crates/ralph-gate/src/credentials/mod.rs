@@ -1,0 +1,25 @@
+//! The credential port: a sandbox sends a stand-in, the gate sends the real thing, to its own host only.
+//!
+//! - `route` says which credential is for which host, methods and paths; `kinds` has the usual ones.
+//! - `phantom` is the stand-in; `auth` takes it off a request and puts the real one on.
+//! - `path` reads the path of a request, `ask` what it asks of a model.
+//! - `serve` decides, `send` sends, `back` makes the answer fit; `relay` is the answer on its way.
+//! - `words` are the errors in the provider's own form.
+
+mod ask;
+mod auth;
+mod back;
+mod kinds;
+mod path;
+mod phantom;
+mod relay;
+mod route;
+mod send;
+mod serve;
+mod words;
+
+pub use kinds::RouteError;
+pub use phantom::Phantom;
+pub use route::Route;
+pub(crate) use route::Routes;
+pub(crate) use serve::serve;

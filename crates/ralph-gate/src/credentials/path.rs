@@ -1,0 +1,80 @@
+//! The path of a request, which no two programs could read differently.
+
+/// Which paths a credential is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Pattern {
+    /// Exactly this one.
+    Exact(String),
+    /// This one and a single name behind it.
+    NameBelow(String),
+}
+
+impl Pattern {
+    pub(super) fn covers(&self, path: &str) -> bool {
+        match self {
+            Self::Exact(exact) => path == exact,
+            Self::NameBelow(parent) => path
+                .strip_prefix(parent.as_str())
+                .and_then(|rest| rest.strip_prefix('/'))
+                .is_some_and(|name| !name.is_empty() && !name.contains('/')),
+        }
+    }
+}
+
+/// Tells whether a path is written in its only spelling: no escapes, no empty parts, no dots that
+/// lead elsewhere, no parameters.
+pub(super) fn is_plain(path: &str) -> bool {
+    let is_part =
+        |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':' | b'@');
+    path.strip_prefix('/').is_some_and(|rest| {
+        rest.split('/').all(|part| {
+            !part.is_empty() && part != "." && part != ".." && part.bytes().all(is_part)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_paths_are_read() {
+        for (path, plain) in [
+            ("/v1/messages", true),
+            ("/v1/models/claude-sonnet-4-5@1:x", true),
+            ("/owner/repo.git/info/refs", true),
+            ("/", false),
+            ("", false),
+            ("v1/messages", false),
+            ("/v1//messages", false),
+            ("/v1/messages/", false),
+            ("/v1/../admin", false),
+            ("/v1/./messages", false),
+            ("/v1/%2e%2e/admin", false),
+            ("/v1%2fmessages", false),
+            ("/v1/messages%00", false),
+            ("/v1\\messages", false),
+            ("/v1/messages;x=1", false),
+            ("/v1/mess ages", false),
+            ("/v1/m\u{e9}ssages", false),
+        ] {
+            assert_eq!(is_plain(path), plain, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_covers_what_it_says() {
+        let exact = Pattern::Exact("/v1/models".into());
+        let below = Pattern::NameBelow("/v1/models".into());
+        for (path, is_exact, is_below) in [
+            ("/v1/models", true, false),
+            ("/v1/models/a", false, true),
+            ("/v1/models/a/b", false, false),
+            ("/v1/modelsx", false, false),
+            ("/v1/models/", false, false),
+        ] {
+            assert_eq!(exact.covers(path), is_exact, "{path}");
+            assert_eq!(below.covers(path), is_below, "{path}");
+        }
+    }
+}

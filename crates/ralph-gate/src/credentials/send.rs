@@ -1,0 +1,168 @@
+//! Sends a request with its credential.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use hyper::http::request::Parts;
+use hyper::http::uri::{Authority, PathAndQuery};
+use hyper::{HeaderMap, Request, Response, Uri};
+use ralph_core::net::{Decider, Reason};
+
+use super::back::returned;
+use super::route::{Dialect, Route, Use};
+use super::words::Refused;
+use super::{ask, auth};
+use crate::audit::OpenRecord;
+use crate::cassette::{Exchange, Tape};
+use crate::gate::Inner;
+use crate::http::{self, Body, dial_error, full};
+use crate::meter::{Ask, Call, Unpaid, Wire};
+
+/// A call that may be made.
+pub(super) struct Paid {
+    pub(super) wire: Wire,
+    pub(super) call: Call,
+    pub(super) tape: Option<Tape>,
+    replayed: Option<Exchange>,
+}
+
+/// Sends a request with its credential, and returns the answer, which takes the record along.
+pub(super) async fn send(
+    gate: &Inner,
+    route: &Route,
+    rest: &str,
+    use_: &Use,
+    request: Request<Incoming>,
+    record: &mut Option<OpenRecord>,
+) -> Result<Response<Body>, Refused> {
+    let (mut parts, body) = request.into_parts();
+    let traffic = record.as_ref().map(OpenRecord::traffic).unwrap_or_default();
+    let (body, paid) = if let Some(wire) = use_.wire {
+        let (body, paid) = read_ask(gate, route, wire, rest, &parts.headers, body).await?;
+        traffic.add_out(body.len());
+        (full(body), Some(paid))
+    } else {
+        if route.dialect != Dialect::Plain {
+            gate.meter.admit().map_err(not_paid)?;
+        }
+        (http::outgoing(body, traffic), None)
+    };
+    let paid = match paid {
+        Some(Paid {
+            replayed: Some(exchange),
+            call,
+            ..
+        }) => {
+            call.forgive();
+            if let Some(record) = record {
+                record.set_status(exchange.status());
+            }
+            return Ok(exchange.response());
+        }
+        Some(_) | None => paid,
+    };
+    let method = parts.method.clone();
+    if readdress(&mut parts, route, rest).is_none() {
+        let text = "the request cannot be rewritten — send what the API takes";
+        return Err(Refused::new(400, Reason::Malformed, Decider::Gate, text));
+    }
+    match gate.client.request(Request::from_parts(parts, body)).await {
+        Ok(response) => returned(route, &method, paid, response, record),
+        Err(error) => {
+            // Without a connection, nothing was asked.
+            if let (Some(_), Some(paid)) = (dial_error(&error), paid) {
+                paid.call.forgive();
+            }
+            let refusal = http::unanswered(&error);
+            let text = refusal.text.trim_start_matches("ralph: ");
+            let reason = refusal.decision.reason;
+            Err(Refused::new(502, reason, Decider::Gate, text))
+        }
+    }
+}
+
+/// Writes the credential and where it belongs into a request.
+fn readdress(parts: &mut Parts, route: &Route, rest: &str) -> Option<()> {
+    parts.uri = target(route, rest, parts.uri.query())?;
+    auth::exchange(&mut parts.headers, route)
+}
+
+/// Returns where a request goes.
+fn target(route: &Route, rest: &str, query: Option<&str>) -> Option<Uri> {
+    let upstream = &route.upstream;
+    let mut path = format!("{}{rest}", upstream.base);
+    if let Some(query) = query {
+        path.push('?');
+        path.push_str(query);
+    }
+    Uri::builder()
+        .scheme(upstream.scheme.clone())
+        .authority(Authority::try_from(upstream.endpoint.to_string()).ok()?)
+        .path_and_query(PathAndQuery::try_from(path).ok()?)
+        .build()
+        .ok()
+}
+
+/// Reads what a request asks of a model, and opens its account.
+async fn read_ask(
+    gate: &Inner,
+    route: &Route,
+    wire: Wire,
+    rest: &str,
+    headers: &HeaderMap,
+    body: Incoming,
+) -> Result<(Bytes, Paid), Refused> {
+    let most = gate.limits.model_request_bytes;
+    let body = Limited::new(body, most).collect().await.map_err(|error| {
+        if error.is::<http_body_util::LengthLimitError>() {
+            let text = format!("the request has more than {most} bytes — send less");
+            Refused::new(413, Reason::LimitReached, Decider::Gate, &text)
+        } else {
+            let text = "the request ended too early — send it whole";
+            Refused::new(400, Reason::Malformed, Decider::Gate, text)
+        }
+    })?;
+    let asked = ask::read(wire, headers, body.to_bytes())?;
+    let account = Ask {
+        provider: route.name.clone(),
+        model: asked.model,
+        bytes: asked.body.len() as u64,
+    };
+    let call = Call::admit(&gate.meter, &gate.book.sink, account).map_err(not_paid)?;
+    let (mut tape, mut replayed) = (None, None);
+    if let Some(cassette) = &gate.cassette {
+        let path = format!("{}{rest}", route.prefix);
+        (tape, replayed) = cassette.exchange(&path, &asked.body);
+    }
+    if gate.cassette.is_some() && tape.is_none() && replayed.is_none() {
+        call.forgive();
+        let text = "the cassette has no answer to this — record it again";
+        return Err(Refused::new(404, Reason::Unreachable, Decider::Gate, text));
+    }
+    let paid = Paid {
+        wire,
+        call,
+        tape,
+        replayed,
+    };
+    Ok((asked.body, paid))
+}
+
+fn not_paid(unpaid: Unpaid) -> Refused {
+    match unpaid {
+        Unpaid::Spent(budget) => {
+            let key = budget.key();
+            let text =
+                format!("the run's budget is spent — `{key}` is reached — raise it to go on");
+            Refused::new(402, Reason::BudgetSpent, Decider::Budget, &text)
+        }
+        Unpaid::TooMany(wait) => {
+            let seconds = wait.as_secs().max(1);
+            let text = format!("too many requests in a minute — wait {seconds}s");
+            Refused {
+                retry_after: Some(seconds),
+                ..Refused::new(429, Reason::RateLimited, Decider::Budget, &text)
+            }
+        }
+    }
+}

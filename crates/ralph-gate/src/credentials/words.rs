@@ -1,0 +1,88 @@
+//! Errors in the form of the provider, so that its clients understand them.
+
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::{Response, StatusCode};
+use ralph_core::net::{Decider, Decision, Reason};
+use serde_json::json;
+
+use super::route::{Dialect, Route};
+use crate::http::{Body, HEADER, full};
+
+/// A request to the credential port that is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refused {
+    pub(super) status: StatusCode,
+    pub(super) decision: Decision,
+    pub(super) text: String,
+    pub(super) retry_after: Option<u64>,
+}
+
+impl Refused {
+    pub(super) fn new(status: u16, reason: Reason, decider: Decider, text: &str) -> Self {
+        Self {
+            status: StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST),
+            decision: Decision::denied(reason, decider),
+            text: format!("ralph: {text}"),
+            retry_after: None,
+        }
+    }
+
+    /// Writes it as the provider of a route would; without one, as text.
+    pub(super) fn response(&self, route: Option<&Route>) -> Response<Body> {
+        let dialect = route.map_or(Dialect::Plain, |route| route.dialect);
+        let (kind, body) = match dialect {
+            Dialect::Anthropic => ("application/json", self.anthropic()),
+            Dialect::OpenAi => ("application/json", self.openai()),
+            Dialect::Plain => ("text/plain; charset=utf-8", format!("{}\n", self.text)),
+        };
+        let mut response = Response::new(full(body));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        let code = self.decision.reason.code();
+        headers.insert(HEADER, HeaderValue::from_static(code));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED && dialect == Dialect::Plain {
+            // Git sends what it has only when it is asked.
+            let basic = HeaderValue::from_static("Basic realm=\"ralph\"");
+            headers.insert(WWW_AUTHENTICATE, basic);
+        }
+        response
+    }
+
+    /// Writes it as the last event of a stream, in the form of a route's provider.
+    pub(super) fn event(&self, route: &Route) -> String {
+        match route.dialect {
+            Dialect::Anthropic => format!("event: error\ndata: {}\n\n", self.anthropic()),
+            Dialect::OpenAi | Dialect::Plain => format!("data: {}\n\n", self.openai()),
+        }
+    }
+
+    fn anthropic(&self) -> String {
+        let kind = match self.status.as_u16() {
+            401 => "authentication_error",
+            402 => "billing_error",
+            403 => "permission_error",
+            404 => "not_found_error",
+            413 => "request_too_large",
+            429 => "rate_limit_error",
+            400..=499 => "invalid_request_error",
+            _ => "api_error",
+        };
+        json!({"type": "error", "error": {"type": kind, "message": self.text}}).to_string()
+    }
+
+    fn openai(&self) -> String {
+        let (kind, code) = match self.status.as_u16() {
+            401 => ("invalid_request_error", Some("invalid_api_key")),
+            402 => ("insufficient_quota", Some("insufficient_quota")),
+            429 => ("requests", Some("rate_limit_exceeded")),
+            400..=499 => ("invalid_request_error", None),
+            _ => ("server_error", None),
+        };
+        let error = json!({"message": self.text, "type": kind, "param": null, "code": code});
+        json!({ "error": error }).to_string()
+    }
+}

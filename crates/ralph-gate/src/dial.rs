@@ -1,0 +1,120 @@
+//! Connecting to a name: looked up here, checked here, and connected to exactly what was checked.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ralph_core::net::{Decider, Decision, Endpoint, Host, Reason};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::Reachable;
+
+/// How many addresses of a name are tried.
+const MOST_TRIES: usize = 4;
+
+/// Looks names up.
+#[async_trait]
+pub trait Resolver: Send + Sync {
+    /// Returns where the endpoint is.
+    async fn lookup(&self, endpoint: &Endpoint) -> io::Result<Vec<SocketAddr>>;
+}
+
+/// Looks names up as every program on this machine does.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemResolver;
+
+#[async_trait]
+impl Resolver for SystemResolver {
+    async fn lookup(&self, endpoint: &Endpoint) -> io::Result<Vec<SocketAddr>> {
+        if let Some(address) = endpoint.host.address() {
+            return Ok(vec![SocketAddr::new(address, endpoint.port)]);
+        }
+        // The final dot keeps the system from trying its own domains behind the name.
+        let name = format!("{}.", endpoint.host);
+        let found = tokio::net::lookup_host((name.as_str(), endpoint.port)).await?;
+        Ok(found.collect())
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum DialError {
+    /// Every address of the name is one that sandboxes may not reach.
+    #[error("`{host}` leads to `{address}`, which is not a public address")]
+    Private { host: Host, address: SocketAddr },
+    /// The name is not known.
+    #[error("`{host}` has no address: {why}")]
+    NoAddress { host: Host, why: String },
+    /// Nobody answers there.
+    #[error("`{endpoint}` does not answer: {why}")]
+    Unreachable { endpoint: Endpoint, why: String },
+}
+
+impl DialError {
+    pub(crate) fn decision(&self) -> Decision {
+        let reason = match self {
+            Self::Private { .. } => Reason::PrivateAddress,
+            Self::NoAddress { .. } | Self::Unreachable { .. } => Reason::Unreachable,
+        };
+        Decision::denied(reason, Decider::Gate)
+    }
+}
+
+/// Connects to endpoints.
+#[derive(Clone)]
+pub(crate) struct Dialer {
+    pub(crate) resolver: Arc<dyn Resolver>,
+    pub(crate) reachable: Reachable,
+    pub(crate) connect_time: Duration,
+}
+
+impl Dialer {
+    pub(crate) async fn dial(&self, endpoint: &Endpoint) -> Result<TcpStream, DialError> {
+        let mut last = None;
+        for address in self.addresses(endpoint).await? {
+            match timeout(self.connect_time, TcpStream::connect(address)).await {
+                Ok(Ok(stream)) => {
+                    stream.set_nodelay(true).ok();
+                    return Ok(stream);
+                }
+                Ok(Err(error)) => last = Some(error.to_string()),
+                Err(_) => last = Some(format!("nothing for {}s", self.connect_time.as_secs())),
+            }
+        }
+        Err(DialError::Unreachable {
+            endpoint: endpoint.clone(),
+            why: last.unwrap_or_default(),
+        })
+    }
+
+    /// Returns the addresses that may be connected to; there is at least one.
+    async fn addresses(&self, endpoint: &Endpoint) -> Result<Vec<SocketAddr>, DialError> {
+        let no_address = |why: String| DialError::NoAddress {
+            host: endpoint.host.clone(),
+            why,
+        };
+        let found = match timeout(self.connect_time, self.resolver.lookup(endpoint)).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(error)) => return Err(no_address(error.to_string())),
+            Err(_) => return Err(no_address("the lookup took too long".to_owned())),
+        };
+        let Some(&first) = found.first() else {
+            return Err(no_address("the answer was empty".to_owned()));
+        };
+        let checked: Vec<_> = found
+            .into_iter()
+            .filter(|address| self.reachable.covers(*address))
+            .take(MOST_TRIES)
+            .collect();
+        if checked.is_empty() {
+            return Err(DialError::Private {
+                host: endpoint.host.clone(),
+                address: first,
+            });
+        }
+        Ok(checked)
+    }
+}

@@ -1,0 +1,257 @@
+//! The gate of one sandbox.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use ralph_core::net::{Allowlist, Decider, Decision, Endpoint, Entry, Host, Policy, Reason, Rules};
+use ralph_core::ports::Clock;
+use rustls::RootCertStore;
+use tokio::sync::Semaphore;
+
+use crate::audit::{Book, OpenRecord};
+use crate::credentials::{self, Routes};
+use crate::dial::Dialer;
+use crate::dns::{self, Names};
+use crate::http;
+use crate::stream::Bounded;
+use crate::tls::{Authority, CertificateError, client_config};
+use crate::{
+    Arrival, Blocked, Cassette, Identity, Limits, Listener, Meter, Reachable, Resolver, Route,
+    Sink, Stream,
+};
+
+/// What a gate is to do.
+pub struct Settings {
+    /// Whose gate it is.
+    pub identity: Identity,
+    /// What the sandbox may reach.
+    pub policy: Policy,
+    /// The hosts whose TLS is opened, so that no request in it can be for another host.
+    pub inspect: Allowlist,
+    /// The credentials that are added to requests.
+    pub routes: Vec<Route>,
+    /// What the sandbox may ask of the gate.
+    pub limits: Limits,
+}
+
+/// What a gate needs of the world.
+pub struct Outside {
+    /// Looks names up.
+    pub resolver: Arc<dyn Resolver>,
+    /// Which addresses may be connected to.
+    pub reachable: Reachable,
+    /// Whose certificates are believed.
+    pub roots: RootCertStore,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Takes the records.
+    pub sink: Arc<dyn Sink>,
+    /// Counts what models cost; the run has the same one.
+    pub meter: Arc<Meter>,
+    /// Writes down what models answer, if that is wanted.
+    pub cassette: Option<Arc<Cassette>>,
+}
+
+/// Why there is no gate.
+#[derive(Debug, thiserror::Error)]
+pub enum GateError {
+    /// TLS to the outside cannot be set up.
+    #[error("cannot set up TLS")]
+    Tls {
+        /// The cause.
+        #[from]
+        source: rustls::Error,
+    },
+    /// The run's authority cannot be made.
+    #[error("cannot make the authority of the run")]
+    Authority {
+        /// The cause.
+        #[from]
+        source: CertificateError,
+    },
+    /// Two routes begin alike.
+    #[error("two credentials share the path `{prefix}`")]
+    SamePrefix {
+        /// The path.
+        prefix: String,
+    },
+}
+
+/// The one door out of one sandbox. A clone is the same gate.
+#[derive(Clone)]
+pub struct Gate {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    rules: RwLock<Rules>,
+    inspect: Allowlist,
+    names: Mutex<Names>,
+    told: Mutex<HashSet<Host>>,
+    connections: Semaphore,
+    pub(crate) authority: Authority,
+    pub(crate) routes: Routes,
+    pub(crate) limits: Limits,
+    pub(crate) dialer: Dialer,
+    pub(crate) client: http::Client,
+    pub(crate) book: Book,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) cassette: Option<Arc<Cassette>>,
+}
+
+impl Gate {
+    /// Makes the gate of a sandbox.
+    pub fn new(settings: Settings, outside: Outside) -> Result<Self, GateError> {
+        let dialer = Dialer {
+            resolver: outside.resolver,
+            reachable: outside.reachable,
+            connect_time: settings.limits.connect_time,
+        };
+        let tls = client_config(outside.roots)?;
+        let inner = Inner {
+            rules: RwLock::new(Rules::new(settings.policy)),
+            inspect: settings.inspect,
+            names: Mutex::default(),
+            told: Mutex::default(),
+            connections: Semaphore::new(settings.limits.connections),
+            authority: Authority::new(settings.identity.run.as_str())?,
+            routes: Routes::new(settings.routes)?,
+            client: http::client(dialer.clone(), tls),
+            dialer,
+            limits: settings.limits,
+            book: Book {
+                identity: settings.identity,
+                clock: outside.clock,
+                sink: outside.sink,
+            },
+            meter: outside.meter,
+            cassette: outside.cassette,
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Serves one connection from the sandbox to its end.
+    pub async fn serve(&self, arrival: Arrival, stream: impl Stream + 'static) {
+        let gate = &self.inner;
+        let Arrival { listener, address } = arrival;
+        let Ok(_slot) = gate.connections.try_acquire() else {
+            let decision = Decision::denied(Reason::LimitReached, Decider::Gate);
+            drop(gate.book.open_text(listener, "", 0, decision));
+            return;
+        };
+        let stream = Bounded::new(stream, gate.limits.idle, gate.limits.connection_bytes);
+        // The other side sees how its connection ended; the record says what was decided.
+        match listener {
+            Listener::Proxy => http::serve_proxy(gate, stream).await,
+            Listener::Http => http::serve_http(gate, stream, address).await,
+            Listener::Https => drop(http::serve_https(gate, stream, address).await),
+            Listener::Dns => drop(dns::serve(gate, stream).await),
+            Listener::Credentials => credentials::serve(gate, stream).await,
+        }
+    }
+
+    /// Allows one more host, from now on.
+    pub fn allow(&self, entry: Entry) {
+        let mut told = self
+            .inner
+            .told
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        told.retain(|host| !entry.names(host));
+        drop(told);
+        let mut rules = self
+            .inner
+            .rules
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        rules.add(entry);
+    }
+
+    /// Returns what the sandbox may reach by now.
+    pub fn rules(&self) -> Rules {
+        let rules = self
+            .inner
+            .rules
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        rules.clone()
+    }
+
+    /// Returns the certificate that programs in the sandbox have to trust where TLS is opened.
+    pub fn certificate_pem(&self) -> &str {
+        self.inner.authority.pem()
+    }
+
+    /// Returns the address that a name has inside the sandbox, as its queries are answered.
+    pub fn address_of(&self, host: &Host, port: u16) -> SocketAddr {
+        (self.inner.names().address(host), port).into()
+    }
+
+    /// Returns the routes to credentials, with the stand-ins that the sandbox is given.
+    pub fn routes(&self) -> &[Route] {
+        self.inner.routes.all()
+    }
+}
+
+impl Inner {
+    pub(crate) fn names(&self) -> MutexGuard<'_, Names> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Decides about a connection.
+    pub(crate) fn decide(&self, endpoint: &Endpoint) -> Decision {
+        if self.routes.keep(&endpoint.host) {
+            return Decision::denied(Reason::CredentialHost, Decider::Credential);
+        }
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        rules.decide(endpoint)
+    }
+
+    /// Decides whether a name exists.
+    pub(crate) fn decide_name(&self, host: &Host) -> Decision {
+        if self.routes.keep(host) {
+            return Decision::denied(Reason::CredentialHost, Decider::Credential);
+        }
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        rules.decide_name(host)
+    }
+
+    /// Tells whether TLS to an endpoint is opened.
+    pub(crate) fn inspects(&self, endpoint: &Endpoint) -> bool {
+        endpoint.port == 443 && self.inspect.covers(endpoint)
+    }
+
+    /// Opens the record of a decision; a host that is refused for the first time is announced.
+    pub(crate) fn record(
+        &self,
+        listener: Listener,
+        endpoint: &Endpoint,
+        decision: Decision,
+    ) -> OpenRecord {
+        let record = self.book.open(listener, endpoint, decision);
+        if !decision.is_allowed() && decision.reason.is_about_the_list() {
+            self.announce(listener, endpoint, decision.reason);
+        }
+        record
+    }
+
+    fn announce(&self, listener: Listener, endpoint: &Endpoint, reason: Reason) {
+        /// How many hosts are announced; a sandbox can make up any number of them.
+        const MOST: usize = 1000;
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = told.len() < MOST && told.insert(endpoint.host.clone());
+        drop(told);
+        if is_news {
+            self.book.sink.blocked(Blocked {
+                at: self.book.clock.now(),
+                host: endpoint.host.clone(),
+                port: endpoint.port,
+                listener,
+                reason,
+            });
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Bodies that count what flows through them.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Frame, Incoming, SizeHint};
+
+use crate::audit::{OpenRecord, Traffic};
+
+/// What may go wrong in a body.
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+/// The body of everything that the gate sends.
+pub(crate) type Body = UnsyncBoxBody<Bytes, BoxError>;
+
+/// Returns a body that is there at once.
+pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into())
+        .map_err(|never| match never {})
+        .boxed_unsync()
+}
+
+/// Returns the body of a request on its way out.
+pub(crate) fn outgoing(inner: Incoming, traffic: Arc<Traffic>) -> Body {
+    Outgoing { inner, traffic }.boxed_unsync()
+}
+
+struct Outgoing {
+    inner: Incoming,
+    traffic: Arc<Traffic>,
+}
+
+impl hyper::body::Body for Outgoing {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = self.get_mut();
+        let frame = ready!(Pin::new(&mut this.inner).poll_frame(cx));
+        if let Some(Ok(frame)) = &frame {
+            this.traffic.add_out(frame.data_ref().map_or(0, Bytes::len));
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+/// The body of an answer on its way in; its end closes the record.
+pub(super) struct Answering {
+    pub(super) inner: Incoming,
+    pub(super) traffic: Arc<Traffic>,
+    pub(super) record: Option<OpenRecord>,
+}
+
+impl hyper::body::Body for Answering {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = self.get_mut();
+        let frame = ready!(Pin::new(&mut this.inner).poll_frame(cx));
+        match &frame {
+            Some(Ok(frame)) => this
+                .traffic
+                .add_back(frame.data_ref().map_or(0, Bytes::len)),
+            Some(Err(_)) | None => drop(this.record.take()),
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}

@@ -1,0 +1,90 @@
+//! Sends a request on, and its answer back, as they arrive.
+
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper::header::{HOST, HeaderValue};
+use hyper::http::uri::{Authority, PathAndQuery, Scheme};
+use hyper::{Request, Response, Uri};
+use ralph_core::net::{Endpoint, Reason};
+
+use super::body::{Answering, Body, outgoing};
+use super::{Refusal, dial_error, strip_hop_by_hop};
+use crate::Listener;
+use crate::gate::Inner;
+
+/// Decides about a request, and forwards it if it may go.
+pub(super) async fn forward(
+    gate: &Inner,
+    listener: Listener,
+    scheme: Scheme,
+    endpoint: Endpoint,
+    mut request: Request<Incoming>,
+) -> Result<Response<Body>, Refusal> {
+    let decision = gate.decide(&endpoint);
+    let mut record = gate.record(listener, &endpoint, decision);
+    record.set_request(request.method().as_str(), request.uri().path());
+    if !decision.is_allowed() {
+        record.set_status(403);
+        return Err(Refusal::blocked(&endpoint, decision));
+    }
+    strip_hop_by_hop(request.headers_mut());
+    readdress(&mut request, scheme, &endpoint)?;
+    let traffic = record.traffic();
+    let counted = traffic.clone();
+    let request = request.map(|body| outgoing(body, counted));
+    let mut response = match gate.client.request(request).await {
+        Ok(response) => response,
+        Err(error) => {
+            let refusal = unanswered(&error);
+            record.set_decision(refusal.decision);
+            record.set_status(refusal.status.as_u16());
+            return Err(refusal);
+        }
+    };
+    record.set_status(response.status().as_u16());
+    strip_hop_by_hop(response.headers_mut());
+    Ok(response.map(|inner| {
+        Answering {
+            inner,
+            traffic,
+            record: Some(record),
+        }
+        .boxed_unsync()
+    }))
+}
+
+/// Says what came instead of an answer.
+pub(crate) fn unanswered(error: &hyper_util::client::legacy::Error) -> Refusal {
+    match dial_error(error) {
+        Some(error) => Refusal::not_dialled(error),
+        None => Refusal {
+            status: hyper::StatusCode::BAD_GATEWAY,
+            ..Refusal::bad(Reason::Unreachable, "the host did not answer in HTTP")
+        },
+    }
+}
+
+/// Writes the endpoint, in its one spelling, into the address and the `Host` of a request.
+fn readdress(
+    request: &mut Request<Incoming>,
+    scheme: Scheme,
+    endpoint: &Endpoint,
+) -> Result<(), Refusal> {
+    let malformed = || Refusal::bad(Reason::Malformed, "the address cannot be rewritten");
+    let is_default = endpoint.port == if scheme == Scheme::HTTPS { 443 } else { 80 };
+    let text = if is_default {
+        endpoint.host.to_string()
+    } else {
+        endpoint.to_string()
+    };
+    let host = HeaderValue::try_from(&text).map_err(|_| malformed())?;
+    request.headers_mut().insert(HOST, host);
+    let mut parts = std::mem::take(request.uri_mut()).into_parts();
+    parts.scheme = Some(scheme);
+    parts.authority = Some(Authority::try_from(text).map_err(|_| malformed())?);
+    if parts.path_and_query.is_none() {
+        parts.path_and_query = Some(PathAndQuery::from_static("/"));
+    }
+    *request.uri_mut() = Uri::from_parts(parts).map_err(|_| malformed())?;
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! What a sandbox reads when it may not.
+
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+use ralph_core::net::{Decision, Endpoint, Reason};
+
+use super::body::{Body, full};
+use crate::audit::harmless;
+use crate::dial::DialError;
+
+/// The header that tells a program in the sandbox why it was refused.
+pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-ralph-gate");
+
+/// A request that is refused.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) decision: Decision,
+    pub(crate) text: String,
+}
+
+impl Refusal {
+    /// The endpoint is not allowed.
+    pub(crate) fn blocked(endpoint: &Endpoint, decision: Decision) -> Self {
+        let host = &endpoint.host;
+        let ask = format!("ask for `ralph allow {host}`");
+        let (why, what_to_do) = if decision.reason == Reason::CredentialHost {
+            (
+                "it is reached through the credential port alone".to_owned(),
+                "use the base URL that the environment names".to_owned(),
+            )
+        } else if decision.reason == Reason::PortNotAllowed {
+            (
+                format!("port {} is not allowed for it", endpoint.port),
+                format!("ask for `ralph allow {endpoint}`"),
+            )
+        } else if decision.reason == Reason::BlockedByPolicy {
+            ("this run has no network".to_owned(), ask)
+        } else {
+            ("it is not on this run's allowlist".to_owned(), ask)
+        };
+        Self {
+            status: StatusCode::FORBIDDEN,
+            decision,
+            text: format!("ralph: `{host}` is blocked — {why} — {what_to_do}"),
+        }
+    }
+
+    /// There is no connection to the endpoint.
+    pub(crate) fn not_dialled(error: &DialError) -> Self {
+        let decision = error.decision();
+        let status = match error {
+            DialError::Private { .. } => StatusCode::FORBIDDEN,
+            DialError::NoAddress { .. } | DialError::Unreachable { .. } => StatusCode::BAD_GATEWAY,
+        };
+        Self {
+            status,
+            decision,
+            text: format!("ralph: cannot connect — {error} — check the host"),
+        }
+    }
+
+    /// The request itself is wrong.
+    pub(crate) fn bad(reason: Reason, text: &str) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            decision: Decision::denied(reason, ralph_core::net::Decider::Gate),
+            text: format!("ralph: request refused — {}", harmless(text)),
+        }
+    }
+
+    pub(crate) fn response(&self) -> Response<Body> {
+        let mut response = text_response(self.status, format!("{}\n", self.text));
+        let code = HeaderValue::from_static(self.decision.reason.code());
+        response.headers_mut().insert(HEADER, code);
+        response
+    }
+}
+
+pub(crate) fn text_response(status: StatusCode, text: String) -> Response<Body> {
+    let mut response = Response::new(full(text));
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, plain);
+    response
+}

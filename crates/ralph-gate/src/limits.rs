@@ -1,0 +1,40 @@
+//! What one sandbox may ask of the gate.
+
+use std::time::Duration;
+
+/// Bounds for the connections of one sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// How many may be open at once; another is closed at once.
+    pub connections: usize,
+    /// How long the head of a request or a TLS hello may take, and how long a connection may wait for
+    /// the next request.
+    pub head_time: Duration,
+    /// How many bytes the head of a request may have; at least 8 KiB.
+    pub head_bytes: usize,
+    /// How many header fields a request may have.
+    pub head_fields: usize,
+    /// How long a connection may carry nothing at all.
+    pub idle: Duration,
+    /// How long connecting to one address may take.
+    pub connect_time: Duration,
+    /// How many bytes one connection may carry in each direction.
+    pub connection_bytes: u64,
+    /// How many bytes a request to a model may have.
+    pub model_request_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 256,
+            head_time: Duration::from_secs(30),
+            head_bytes: 64 * 1024,
+            head_fields: 128,
+            idle: Duration::from_mins(10),
+            connect_time: Duration::from_secs(10),
+            connection_bytes: 8 * 1024 * 1024 * 1024,
+            model_request_bytes: 32 * 1024 * 1024,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The lines of an event stream, from chunks that end anywhere.
+
+/// The longest line that is put together, in bytes; a longer one is passed over.
+const MOST: usize = 8 * 1024 * 1024;
+/// How much room stays between events.
+const KEPT: usize = 8 * 1024;
+
+/// Puts lines together.
+#[derive(Default)]
+pub(super) struct Lines {
+    rest: Vec<u8>,
+    is_too_long: bool,
+}
+
+impl Lines {
+    /// Takes a chunk and hands over the `data:` of every line that it completes.
+    pub(super) fn feed(&mut self, chunk: &[u8], mut each: impl FnMut(&[u8])) {
+        let mut chunk = chunk;
+        while let Some(end) = chunk.iter().position(|b| *b == b'\n') {
+            let (line, rest) = chunk.split_at(end);
+            chunk = &rest[1..];
+            if self.is_too_long {
+                self.is_too_long = false;
+            } else if self.rest.is_empty() {
+                data(line).map(&mut each);
+            } else {
+                self.rest.extend_from_slice(line);
+                data(&self.rest).map(&mut each);
+            }
+            self.rest.clear();
+            self.rest.shrink_to(KEPT);
+        }
+        if self.is_too_long {
+            return;
+        }
+        self.rest.extend_from_slice(chunk);
+        if self.rest.len() > MOST {
+            self.is_too_long = true;
+            self.rest = Vec::new();
+        }
+    }
+}
+
+/// Returns what stands behind `data:`.
+fn data(line: &[u8]) -> Option<&[u8]> {
+    let data = line.strip_prefix(b"data:")?.trim_ascii();
+    data.starts_with(b"{").then_some(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_may_end_anywhere() {
+        let text = b"event: a\ndata: {\"a\":1}\r\n\r\n: ping\ndata:{\"b\":2}\n\ndata: [DONE]\n\n";
+        for size in 1..text.len() {
+            let (mut lines, mut found) = (Lines::default(), Vec::new());
+            for chunk in text.chunks(size) {
+                lines.feed(chunk, |data| {
+                    found.push(String::from_utf8(data.to_vec()).unwrap());
+                });
+            }
+            assert_eq!(found, ["{\"a\":1}", "{\"b\":2}"], "{size}");
+        }
+    }
+
+    #[test]
+    fn an_endless_line_is_passed_over() {
+        let (mut lines, mut found) = (Lines::default(), 0);
+        for _ in 0..=MOST / (1 << 16) {
+            lines.feed(&vec![b'x'; 1 << 16], |_| found += 1);
+        }
+        assert_eq!(lines.rest.capacity(), 0);
+        lines.feed(b"end of it\ndata: {}\n", |_| found += 1);
+        assert_eq!(found, 1);
+    }
+}

@@ -1,0 +1,123 @@
+//! The authority of one run: it vouches for the hosts whose TLS the gate opens.
+//!
+//! Its key is made for the run, lives in memory alone, and is trusted by nobody but the sandbox.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ralph_core::net::Host;
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// How many hosts have their configuration kept.
+const MOST_HOSTS: usize = 256;
+
+/// Why there is no certificate.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// It could not be made.
+    #[error("cannot make a certificate for `{name}`")]
+    Make {
+        /// For whom.
+        name: String,
+        /// The cause.
+        source: rcgen::Error,
+    },
+    /// It could not be used.
+    #[error("cannot use a certificate for `{name}`")]
+    Use {
+        /// For whom.
+        name: String,
+        /// The cause.
+        source: rustls::Error,
+    },
+}
+
+pub(crate) struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    certificate: CertificateDer<'static>,
+    pem: String,
+    /// One key for all hosts: they all are the gate.
+    host_key: KeyPair,
+    configs: Mutex<HashMap<Host, Arc<ServerConfig>>>,
+}
+
+impl Authority {
+    pub(crate) fn new(name: &str) -> Result<Self, CertificateError> {
+        let fails = |source| CertificateError::Make {
+            name: name.to_owned(),
+            source,
+        };
+        let mut params = CertificateParams::default();
+        params
+            .distinguished_name
+            .push(DnType::CommonName, format!("ralph gate {name}"));
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let key = KeyPair::generate().map_err(fails)?;
+        let host_key = KeyPair::generate().map_err(fails)?;
+        let certificate = params.self_signed(&key).map_err(fails)?;
+        Ok(Self {
+            pem: certificate.pem(),
+            certificate: certificate.der().clone(),
+            issuer: Issuer::new(params, key),
+            host_key,
+            configs: Mutex::default(),
+        })
+    }
+
+    /// Returns the certificate that the sandbox has to trust.
+    pub(crate) fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// Returns how to speak TLS as a host.
+    pub(crate) fn config(&self, host: &Host) -> Result<Arc<ServerConfig>, CertificateError> {
+        let mut configs = self.configs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(config) = configs.get(host) {
+            return Ok(config.clone());
+        }
+        let config = Arc::new(self.make(host)?);
+        if configs.len() >= MOST_HOSTS {
+            configs.clear();
+        }
+        configs.insert(host.clone(), config.clone());
+        Ok(config)
+    }
+
+    fn make(&self, host: &Host) -> Result<ServerConfig, CertificateError> {
+        let name = host.to_string();
+        let fails = |source| CertificateError::Make {
+            name: name.clone(),
+            source,
+        };
+        let mut params = CertificateParams::new(vec![name.clone()]).map_err(fails)?;
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "ralph gate");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        let leaf = params
+            .signed_by(&self.host_key, &self.issuer)
+            .map_err(fails)?;
+        let chain = vec![leaf.der().clone(), self.certificate.clone()];
+        let key = PrivateKeyDer::Pkcs8(self.host_key.serialize_der().into());
+        let fails = |source| CertificateError::Use {
+            name: name.clone(),
+            source,
+        };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(fails)?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .map_err(fails)?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}

@@ -1,0 +1,347 @@
+//! The credential port: what the provider sees, and what the sandbox sees.
+
+use std::time::Duration;
+
+use ralph_core::secret::Secret;
+use ralph_gate::{Arrival, Gate, Listener, Route};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use crate::support::{Heard, OK, World, ask, body, connect, header, status};
+
+/// The real thing.
+pub(crate) const REAL: &str = "sk-real-credential-0123456789abcdef";
+
+pub(crate) fn secret() -> Secret {
+    Secret::new(REAL.to_owned())
+}
+
+/// Starts a gate whose one credential belongs to a fake provider with a fixed answer.
+pub(crate) async fn provider(world: &mut World, route: Route, answer: &str) -> (Gate, Heard) {
+    let name = route.endpoint().to_string();
+    let host = route.endpoint().host.to_string();
+    let heard = world.tls_host(&name, &host, answer).await;
+    world.routes = vec![route];
+    let (gate, _) = world.gate();
+    (gate, heard)
+}
+
+pub(crate) fn phantom(gate: &Gate) -> String {
+    gate.routes()[0].phantom().as_str().to_owned()
+}
+
+/// Writes a request with a body.
+pub(crate) fn post(path: &str, auth: &str, body: &str) -> String {
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:4141\r\n{auth}\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+const ASK: &str = r#"{"model":"claude-haiku-4-5","messages":[]}"#;
+
+#[tokio::test]
+async fn the_provider_sees_the_real_one_and_the_sandbox_never() {
+    // The provider repeats in its head and in its body what it was sent.
+    let echo = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-echo: {REAL}\r\n\
+         set-cookie: a=b\r\ncontent-length: {}\r\n\r\n{{\"key\":\"{REAL}\"}}",
+        REAL.len() + 10
+    );
+    for (route, auth, sent) in [
+        (
+            Route::anthropic_key(secret()),
+            "x-api-key: PHANTOM",
+            format!("x-api-key: {REAL}"),
+        ),
+        (
+            Route::anthropic_login(secret()),
+            "Authorization: Bearer PHANTOM",
+            format!("authorization: Bearer {REAL}"),
+        ),
+        // The stand-in may come in the other way.
+        (
+            Route::anthropic_key(secret()),
+            "Authorization: Bearer PHANTOM\r\nCookie: x=y",
+            format!("x-api-key: {REAL}"),
+        ),
+    ] {
+        let mut world = World::new();
+        let (gate, heard) = provider(&mut world, route.unwrap(), &echo).await;
+        let auth = auth.replace("PHANTOM", &phantom(&gate));
+        let request = post("/anthropic/v1/messages?beta=true", &auth, ASK);
+        let answer = ask(&gate, Listener::Credentials, request).await;
+        assert_eq!(status(&answer), 200, "{answer}");
+        assert!(!answer.contains(REAL), "{answer}");
+        assert_eq!(header(&answer, "x-echo"), Some("[REDACTED:anthropic]"));
+        assert_eq!(header(&answer, "set-cookie"), None);
+        assert!(
+            body(&answer).contains(r#"{"key":"[REDACTED:anthropic]"}"#),
+            "{answer}"
+        );
+        let seen = heard.text();
+        assert!(
+            seen.starts_with("POST /v1/messages?beta=true HTTP/1.1\r\n"),
+            "{seen}"
+        );
+        assert!(seen.contains(&sent), "{seen}");
+        assert_eq!(seen.matches(REAL).count(), 1, "{seen}");
+        assert!(
+            !seen.contains(&phantom(&gate)) && !seen.contains("x=y"),
+            "{seen}"
+        );
+        assert!(seen.contains("host: api.anthropic.com\r\n"), "{seen}");
+        assert!(seen.ends_with(ASK), "{seen}");
+    }
+}
+
+#[tokio::test]
+async fn other_providers_have_their_own_paths() {
+    let chat = r#"{"model":"m","messages":[]}"#;
+    for (route, path, upstream) in [
+        (
+            Route::openai(secret()),
+            "/openai/v1/chat/completions",
+            "POST /v1/chat/completions ",
+        ),
+        (
+            Route::openai(secret()),
+            "/openai/v1/responses",
+            "POST /v1/responses ",
+        ),
+        (
+            Route::zai(secret()),
+            "/zai/v1/chat/completions",
+            "POST /api/paas/v4/chat/completions ",
+        ),
+        (
+            Route::openai_compatible("own", "https://models.example/x/y", secret()),
+            "/own/v1/chat/completions",
+            "POST /x/y/chat/completions ",
+        ),
+    ] {
+        let mut world = World::new();
+        let (gate, heard) = provider(&mut world, route.unwrap(), OK).await;
+        let auth = format!("Authorization: Bearer {}", phantom(&gate));
+        let answer = ask(&gate, Listener::Credentials, post(path, &auth, chat)).await;
+        assert_eq!(status(&answer), 200, "{path}: {answer}");
+        let seen = heard.text();
+        assert!(seen.starts_with(upstream), "{seen}");
+        assert!(
+            seen.contains(&format!("authorization: Bearer {REAL}\r\n")),
+            "{seen}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn git_reads_one_repository() {
+    let mut world = World::new();
+    let route = Route::github("owner", "repo", secret()).unwrap();
+    let (gate, heard) = provider(&mut world, route, OK).await;
+    let auth = format!("Authorization: Bearer {}", phantom(&gate));
+    let get = |path: &str| {
+        format!("GET {path} HTTP/1.1\r\nHost: x\r\n{auth}\r\nConnection: close\r\n\r\n")
+    };
+    let refs = "/github/owner/repo.git/info/refs?service=git-upload-pack";
+    assert_eq!(
+        status(&ask(&gate, Listener::Credentials, get(refs)).await),
+        200
+    );
+    let pack = post("/github/owner/repo.git/git-upload-pack", &auth, "0000");
+    assert_eq!(status(&ask(&gate, Listener::Credentials, pack).await), 200);
+    let seen = heard.text();
+    assert!(
+        seen.starts_with("GET /owner/repo.git/info/refs?service=git-upload-pack "),
+        "{seen}"
+    );
+    // x-access-token:REAL
+    let basic =
+        "authorization: Basic eC1hY2Nlc3MtdG9rZW46c2stcmVhbC1jcmVkZW50aWFsLTAxMjM0NTY3ODlhYmNkZWY=";
+    assert_eq!(seen.matches(basic).count(), 2, "{seen}");
+    for refused in [
+        get("/github/owner/repo.git/info/refs?service=git-receive-pack"),
+        get("/github/owner/repo.git/info/refs"),
+        get("/github/owner/other.git/info/refs?service=git-upload-pack"),
+        post("/github/owner/repo.git/git-receive-pack", &auth, "0000"),
+        get("/github/user"),
+    ] {
+        let answer = ask(&gate, Listener::Credentials, refused.clone()).await;
+        assert_eq!(
+            header(&answer, "x-ralph-gate"),
+            Some("path-not-allowed"),
+            "{refused}"
+        );
+    }
+    let unasked = format!("GET {refs} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    let answer = ask(&gate, Listener::Credentials, unasked).await;
+    assert_eq!(status(&answer), 401);
+    assert_eq!(
+        header(&answer, "www-authenticate"),
+        Some("Basic realm=\"ralph\"")
+    );
+    assert_eq!(heard.text().matches("HTTP/1.1").count(), 2);
+}
+
+#[tokio::test]
+async fn what_needs_no_credential_is_answered_here() {
+    let mut world = World::new();
+    let route = Route::anthropic_key(secret()).unwrap();
+    let (gate, heard) = provider(&mut world, route, OK).await;
+    for (head, code) in [
+        ("GET /health", 200),
+        ("HEAD /health", 200),
+        ("HEAD /api/hello", 200),
+        ("HEAD /anthropic/api/hello", 200),
+        ("GET /anthropic/api/hello", 401),
+        ("GET /openai/v1/models", 404),
+    ] {
+        let request = format!("{head} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        let answer = ask(&gate, Listener::Credentials, request).await;
+        assert_eq!(status(&answer), code, "{head}");
+    }
+    let websocket = "GET /anthropic/v1/responses HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n\
+                     Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n\r\n";
+    let mut stream = connect(&gate, Arrival::through(Listener::Credentials));
+    stream.write_all(websocket.as_bytes()).await.unwrap();
+    let mut start = [0; 12];
+    stream.read_exact(&mut start).await.unwrap();
+    assert_eq!(&start, b"HTTP/1.1 426");
+    assert_eq!(heard.connections(), 0);
+}
+
+#[tokio::test]
+async fn head_reaches_the_provider() {
+    let answer = "HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n";
+    let mut world = World::new();
+    let route = Route::openai(secret()).unwrap();
+    let (gate, heard) = provider(&mut world, route, answer).await;
+    let auth = format!("Authorization: Bearer {}", phantom(&gate));
+    let request = format!(
+        "HEAD /openai/v1/models HTTP/1.1\r\nHost: x\r\n{auth}\r\nConnection: close\r\n\r\n"
+    );
+    let answer = ask(&gate, Listener::Credentials, request).await;
+    assert_eq!(
+        (status(&answer), header(&answer, "content-length")),
+        (200, Some("12"))
+    );
+    assert!(heard.text().starts_with("HEAD /v1/models HTTP/1.1\r\n"));
+}
+
+#[tokio::test]
+async fn errors_are_in_the_words_of_the_provider() {
+    let mut world = World::new();
+    let route = Route::anthropic_key(secret()).unwrap();
+    let (gate, _) = provider(&mut world, route, OK).await;
+    let request = post("/anthropic/v1/messages", "x-api-key: sk-ant-wrong", ASK);
+    let answer = ask(&gate, Listener::Credentials, request).await;
+    assert_eq!(status(&answer), 401);
+    assert_eq!(
+        body(&answer),
+        "{\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"ralph: this is not \
+         the stand-in of this run's credential — use the one in the environment\"}}"
+    );
+    let mut world = World::new();
+    let (gate, _) = provider(&mut world, Route::openai(secret()).unwrap(), OK).await;
+    let auth = format!("Authorization: Bearer {}", phantom(&gate));
+    let answer = ask(
+        &gate,
+        Listener::Credentials,
+        post("/openai/v1/files", &auth, "{}"),
+    )
+    .await;
+    assert_eq!(status(&answer), 404);
+    assert_eq!(
+        body(&answer),
+        "{\"error\":{\"message\":\"ralph: the credential `openai` is not for `POST /files`\",\
+         \"type\":\"invalid_request_error\",\"param\":null,\"code\":null}}"
+    );
+}
+
+#[tokio::test]
+async fn a_redirect_is_passed_back_and_only_to_the_same_host() {
+    for (location, code, inside) in [
+        ("/v1/models/new", 302, Some("/openai/v1/models/new")),
+        (
+            "https://api.openai.com/v1/models/new",
+            302,
+            Some("/openai/v1/models/new"),
+        ),
+        ("https://evil.example/steal", 502, None),
+    ] {
+        let answer =
+            format!("HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
+        let mut world = World::new();
+        let (gate, heard) = provider(&mut world, Route::openai(secret()).unwrap(), &answer).await;
+        let auth = format!("Authorization: Bearer {}", phantom(&gate));
+        let request = format!(
+            "GET /openai/v1/models HTTP/1.1\r\nHost: x\r\n{auth}\r\nConnection: close\r\n\r\n"
+        );
+        let answer = ask(&gate, Listener::Credentials, request).await;
+        assert_eq!(
+            (status(&answer), header(&answer, "location")),
+            (code, inside),
+            "{location}"
+        );
+        assert_eq!(heard.text().matches("HTTP/1.1").count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_arrives_piece_by_piece() {
+    let mut world = World::new();
+    let acceptor = world.acceptor("api.anthropic.com");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    world.name("api.anthropic.com:443", listener.local_addr().unwrap());
+    let (go_on, mut wait) = tokio::sync::mpsc::channel::<()>(1);
+    tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut stream = acceptor.accept(stream).await.unwrap();
+        let mut piece = [0; 4096];
+        assert!(stream.read(&mut piece).await.unwrap() > 0);
+        let head =
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // Each event is sent only when the one before has arrived.
+        for number in 0..5 {
+            let event = format!("data: {{\"n\":{number}}}\n\n");
+            stream.write_all(event.as_bytes()).await.unwrap();
+            stream.flush().await.unwrap();
+            wait.recv().await.unwrap();
+        }
+        stream.shutdown().await.ok();
+    });
+    world.routes = vec![Route::anthropic_key(secret()).unwrap()];
+    let (gate, _) = world.gate();
+    let auth = format!("x-api-key: {}", phantom(&gate));
+    let mut stream = connect(&gate, Arrival::through(Listener::Credentials));
+    let request = post("/anthropic/v1/messages", &auth, ASK);
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut seen = String::new();
+    for number in 0..5 {
+        let wanted = format!("{{\"n\":{number}}}\n\n");
+        while !seen.contains(&wanted) {
+            let mut piece = [0; 4096];
+            let read = stream.read(&mut piece);
+            let count = tokio::time::timeout(Duration::from_secs(5), read)
+                .await
+                .unwrap()
+                .unwrap();
+            seen.push_str(std::str::from_utf8(&piece[..count]).unwrap());
+        }
+        go_on.send(()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_host_of_a_credential_is_reached_in_no_other_way() {
+    let mut world = World::allowing(&["api.anthropic.com", "*.anthropic.com"]);
+    let route = Route::anthropic_key(secret()).unwrap();
+    let (gate, heard) = provider(&mut world, route, OK).await;
+    let refused = crate::tls::tunnel(&gate, "api.anthropic.com:443")
+        .await
+        .unwrap_err();
+    assert_eq!(header(&refused, "x-ralph-gate"), Some("credential-host"));
+    assert_eq!(heard.connections(), 0);
+}

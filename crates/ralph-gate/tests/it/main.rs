@@ -1,0 +1,16 @@
+//! The gate from the outside: real streams in, fake hosts on loopback behind it.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test whose preparations fail should fail there"
+)]
+
+mod cassette;
+mod credentials;
+mod dns;
+mod escapes;
+mod limits;
+mod meter;
+mod policy;
+mod support;
+mod tls;

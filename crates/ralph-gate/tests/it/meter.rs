@@ -1,0 +1,297 @@
+//! What models cost, and what happens when it is too much.
+
+use std::time::Duration;
+
+use ralph_core::money::Usd;
+use ralph_core::ports::Usage;
+use ralph_core::price::Price;
+use ralph_gate::{Charge, Listener, Route};
+
+use crate::credentials::{phantom, post, provider, secret};
+use crate::support::{World, ask, body, header, status};
+
+fn answer(kind: &str, text: &str) -> String {
+    format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n{text}",
+        text.len()
+    )
+}
+
+fn stream(text: &str) -> String {
+    answer("text/event-stream", text)
+}
+
+const MESSAGES: &str = "event: message_start\n\
+data: {\"type\":\"message_start\",\"message\":{\"model\":\"claude-haiku-4-5-20251001\",\"usage\":{\"input_tokens\":10,\
+\"cache_creation_input_tokens\":200,\"cache_read_input_tokens\":3000,\"output_tokens\":1}}}\n\n\
+event: ping\ndata: {\"type\":\"ping\"}\n\n\
+event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"Hello\"}}\n\n\
+event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":40}}\n\n\
+event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+
+fn usage(input: u64, output: u64, read: u64, write: u64) -> Usage {
+    Usage {
+        input_tokens: input,
+        output_tokens: output,
+        cache_read_tokens: read,
+        cache_write_tokens: write,
+    }
+}
+
+/// Asks once and returns what was charged.
+async fn charged(route: Route, path: &str, request: &str, answer: &str) -> Charge {
+    let mut world = World::new();
+    let (gate, _) = provider(&mut world, route, answer).await;
+    let auth = format!("Authorization: Bearer {}", phantom(&gate));
+    let answer = ask(&gate, Listener::Credentials, post(path, &auth, request)).await;
+    assert_eq!(status(&answer), 200, "{answer}");
+    let charges = world.notes.wait_for_charges(1).await;
+    assert_eq!(charges.len(), 1);
+    charges[0].clone()
+}
+
+#[tokio::test]
+async fn anthropic_tells_what_it_costs() {
+    let ask = r#"{"model":"claude-haiku-4-5","stream":true,"messages":[]}"#;
+    let whole = r#"{"model":"claude-haiku-4-5","usage":{"input_tokens":10,"cache_creation_input_tokens":200,"cache_read_input_tokens":3000,"output_tokens":40}}"#;
+    // 10 × 1 + 200 × 1.25 + 3000 × 0.1 + 40 × 5 = 760 millionths.
+    for text in [stream(MESSAGES), answer("application/json", whole)] {
+        let route = Route::anthropic_key(secret()).unwrap();
+        let charge = charged(route, "/anthropic/v1/messages", ask, &text).await;
+        assert_eq!(charge.usage, usage(3210, 40, 3000, 200));
+        assert_eq!(charge.cost, Usd::from_nanos(760_000));
+        assert!(!charge.is_estimate && charge.model.starts_with("claude-haiku-4-5"));
+    }
+}
+
+#[tokio::test]
+async fn openai_tells_what_it_costs() {
+    let chat = "data: {\"model\":\"gpt-5-2025-08-07\",\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n\
+        data: {\"model\":\"gpt-5-2025-08-07\",\"choices\":[],\"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":50,\
+        \"prompt_tokens_details\":{\"cached_tokens\":600},\"completion_tokens_details\":{\"reasoning_tokens\":30}}}\n\n\
+        data: [DONE]\n\n";
+    let responses = "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"model\":\"gpt-5\",\"usage\":null}}\n\n\
+        event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"Hi\"}\n\n\
+        event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"model\":\"gpt-5\",\"usage\":{\"input_tokens\":1000,\
+        \"input_tokens_details\":{\"cached_tokens\":600},\"output_tokens\":50,\"output_tokens_details\":{\"reasoning_tokens\":30}}}}\n\n";
+    let whole_chat = r#"{"model":"gpt-5","choices":[{"message":{"content":"Hi"}}],"usage":{"prompt_tokens":1000,"completion_tokens":50,"prompt_tokens_details":{"cached_tokens":600}}}"#;
+    let whole_responses = r#"{"model":"gpt-5","usage":{"input_tokens":1000,"output_tokens":50,"input_tokens_details":{"cached_tokens":600}}}"#;
+    let request = r#"{"model":"gpt-5","stream":true}"#;
+    for (path, text) in [
+        ("/openai/v1/chat/completions", stream(chat)),
+        ("/openai/v1/responses", stream(responses)),
+        (
+            "/openai/v1/chat/completions",
+            answer("application/json", whole_chat),
+        ),
+        (
+            "/openai/v1/responses",
+            answer("application/json", whole_responses),
+        ),
+    ] {
+        let charge = charged(Route::openai(secret()).unwrap(), path, request, &text).await;
+        assert_eq!(charge.usage, usage(1000, 50, 600, 0), "{path}");
+        // 400 × 1.25 + 600 × 0.125 + 50 × 10 = 1075 millionths.
+        assert_eq!(charge.cost, Usd::from_nanos(1_075_000));
+        assert!(!charge.is_estimate);
+    }
+}
+
+#[tokio::test]
+async fn a_model_nobody_knows_costs_the_most() {
+    let whole =
+        r#"{"model":"mystery","usage":{"prompt_tokens":1000000,"completion_tokens":1000000}}"#;
+    let route = Route::openai(secret()).unwrap();
+    let path = "/openai/v1/chat/completions";
+    let charge = charged(
+        route,
+        path,
+        r#"{"model":"mystery"}"#,
+        &answer("application/json", whole),
+    )
+    .await;
+    assert_eq!(charge.cost, Usd::from_dollars(135.0).unwrap());
+    // Nor does the name of a model that answers from a file make one free.
+    let whole = whole.replace("mystery", "scripted:x");
+    let route = Route::openai(secret()).unwrap();
+    let charge = charged(
+        route,
+        path,
+        r#"{"model":"scripted:x"}"#,
+        &answer("application/json", &whole),
+    )
+    .await;
+    assert_eq!(charge.cost, Usd::from_dollars(135.0).unwrap());
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_tell_is_estimated() {
+    let text = "x".repeat(4000);
+    let events = format!(
+        "data: {{\"model\":\"gpt-5\",\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\ndata: [DONE]\n\n"
+    );
+    let route = Route::openai(secret()).unwrap();
+    let request = r#"{"model":"gpt-5","stream":true,"stream_options":{"include_usage":true}}"#;
+    let charge = charged(
+        route,
+        "/openai/v1/chat/completions",
+        request,
+        &stream(&events),
+    )
+    .await;
+    let input = request.len().div_ceil(4) as u64;
+    assert_eq!(
+        (charge.usage, charge.is_estimate),
+        (usage(input, 1000, 0, 0), true)
+    );
+}
+
+#[tokio::test]
+async fn a_spent_budget_answers_402() {
+    for (route, path, shape) in [
+        (
+            Route::anthropic_key(secret()),
+            "/anthropic/v1/messages",
+            "billing_error",
+        ),
+        (
+            Route::openai(secret()),
+            "/openai/v1/chat/completions",
+            "insufficient_quota",
+        ),
+    ] {
+        let mut world = World::new();
+        world.budgets.max_cost = Usd::from_dollars(0.0005);
+        let whole = r#"{"model":"claude-haiku-4-5","usage":{"input_tokens":3210,"output_tokens":40,"prompt_tokens":3210,"completion_tokens":40}}"#;
+        let (gate, heard) = provider(
+            &mut world,
+            route.unwrap(),
+            &answer("application/json", whole),
+        )
+        .await;
+        let auth = format!("Authorization: Bearer {}", phantom(&gate));
+        let request = post(path, &auth, r#"{"model":"claude-haiku-4-5"}"#);
+        let first = ask(&gate, Listener::Credentials, request.clone()).await;
+        assert_eq!(status(&first), 200);
+        world.notes.wait_for_charges(1).await;
+        let second = ask(&gate, Listener::Credentials, request).await;
+        assert_eq!(status(&second), 402, "{second}");
+        assert_eq!(header(&second, "x-ralph-gate"), Some("budget-spent"));
+        assert!(body(&second).contains(shape), "{second}");
+        assert_eq!(heard.text().matches("HTTP/1.1").count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn tokens_have_a_budget_too_and_it_can_be_raised() {
+    let mut world = World::new();
+    world.budgets.max_tokens = Some(3000);
+    let route = Route::anthropic_key(secret()).unwrap();
+    let name = route.endpoint().to_string();
+    world
+        .tls_host(&name, "api.anthropic.com", &stream(MESSAGES))
+        .await;
+    world.routes = vec![route];
+    let (gate, meter) = world.gate();
+    let auth = format!("x-api-key: {}", phantom(&gate));
+    let request = post(
+        "/anthropic/v1/messages",
+        &auth,
+        r#"{"model":"claude-haiku-4-5"}"#,
+    );
+    for (most, code) in [(3000, 200), (3000, 402), (4000, 200), (4000, 402)] {
+        world.budgets.max_tokens = Some(most);
+        meter.set_budgets(&world.budgets);
+        let answer = ask(&gate, Listener::Credentials, request.clone()).await;
+        assert_eq!(status(&answer), code);
+    }
+    assert_eq!(meter.spent().tokens, 6500);
+}
+
+#[tokio::test]
+async fn a_stream_far_beyond_the_budget_is_cut() {
+    let mut world = World::new();
+    world.budgets.max_tokens = Some(1000);
+    let delta = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"XXXX\"}}\n\n"
+        .replace("XXXX", &"x".repeat(400));
+    let endless = delta.repeat(200);
+    let (gate, _) = provider(
+        &mut world,
+        Route::anthropic_key(secret()).unwrap(),
+        &stream(&endless),
+    )
+    .await;
+    let auth = format!("x-api-key: {}", phantom(&gate));
+    let request = post(
+        "/anthropic/v1/messages",
+        &auth,
+        r#"{"model":"claude-haiku-4-5","stream":true}"#,
+    );
+    let answer = ask(&gate, Listener::Credentials, request.clone()).await;
+    assert_eq!(status(&answer), 200);
+    assert!(
+        answer.contains(
+            "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"billing_error\""
+        ),
+        "{answer}"
+    );
+    // Whoever counts chunks sees that it is not whole.
+    assert!(!answer.ends_with("0\r\n\r\n"));
+    let charges = world.notes.wait_for_charges(1).await;
+    let output = charges[0].usage.output_tokens;
+    assert!(charges[0].is_estimate, "{charges:?}");
+    // What was read in one piece counts at once: up to 64 KiB are 16 thousand tokens.
+    assert!((1000..20_000).contains(&output), "{charges:?}");
+    assert_eq!(
+        status(&ask(&gate, Listener::Credentials, request).await),
+        402
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_of_the_provider_costs_nothing() {
+    let text = "HTTP/1.1 529 Overloaded\r\ncontent-type: application/json\r\nretry-after: 3\r\ncontent-length: 2\r\n\r\n{}";
+    let mut world = World::new();
+    let (gate, _) = provider(&mut world, Route::anthropic_key(secret()).unwrap(), text).await;
+    let auth = format!("x-api-key: {}", phantom(&gate));
+    let request = post(
+        "/anthropic/v1/messages",
+        &auth,
+        r#"{"model":"claude-haiku-4-5"}"#,
+    );
+    let answer = ask(&gate, Listener::Credentials, request).await;
+    assert_eq!(
+        (status(&answer), header(&answer, "retry-after")),
+        (529, Some("3"))
+    );
+    assert_eq!(world.notes.charges.lock().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn a_minute_has_so_many_requests() {
+    let mut world = World::new();
+    world.rates.requests_per_minute = Some(2);
+    world.rates.prices.insert("own".to_owned(), Price::FREE);
+    let (gate, _) = provider(
+        &mut world,
+        Route::openai(secret()).unwrap(),
+        &answer("application/json", "{}"),
+    )
+    .await;
+    let auth = format!("Authorization: Bearer {}", phantom(&gate));
+    let request = post("/openai/v1/chat/completions", &auth, r#"{"model":"own"}"#);
+    for code in [200, 200, 429] {
+        let answer = ask(&gate, Listener::Credentials, request.clone()).await;
+        assert_eq!(status(&answer), code);
+        if code == 429 {
+            let wait: u64 = header(&answer, "retry-after").unwrap().parse().unwrap();
+            assert!((50..=60).contains(&wait), "{wait}");
+            assert!(body(&answer).contains("rate_limit_exceeded"));
+        }
+    }
+    *world.clock.ahead.lock().unwrap() = Duration::from_secs(61);
+    assert_eq!(
+        status(&ask(&gate, Listener::Credentials, request).await),
+        200
+    );
+}

@@ -1,0 +1,401 @@
+//! A gate between a test and fake hosts on loopback.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use ralph_core::budget::{Limits as Budgets, Spent};
+use ralph_core::id::RunId;
+use ralph_core::net::{Allowlist, Endpoint, Policy};
+use ralph_core::ports::Clock;
+use ralph_gate::{
+    Arrival, Audit, Blocked, Cassette, Charge, Gate, Identity, Limits, Listener, Meter, Outside,
+    Rates, Reachable, Resolver, Route, Settings, Sink,
+};
+use rcgen::{CertificateParams, Issuer, KeyPair};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{RootCertStore, ServerConfig};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+/// What the gate wrote down.
+#[derive(Default)]
+pub(crate) struct Notes {
+    pub(crate) audits: Mutex<Vec<Audit>>,
+    pub(crate) blocked: Mutex<Vec<Blocked>>,
+    pub(crate) charges: Mutex<Vec<Charge>>,
+}
+
+impl Sink for Notes {
+    fn audit(&self, record: Audit) {
+        self.audits.lock().unwrap().push(record);
+    }
+    fn blocked(&self, notice: Blocked) {
+        self.blocked.lock().unwrap().push(notice);
+    }
+    fn charged(&self, charge: Charge) {
+        self.charges.lock().unwrap().push(charge);
+    }
+}
+
+impl Notes {
+    /// Returns each decision as `listener host:port verdict reason decider`.
+    pub(crate) fn decisions(&self) -> Vec<String> {
+        let audits = self.audits.lock().unwrap();
+        audits.iter().map(shown).collect()
+    }
+
+    pub(crate) async fn wait_for_charges(&self, count: usize) -> Vec<Charge> {
+        for _ in 0..500 {
+            if self.charges.lock().unwrap().len() >= count {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        self.charges.lock().unwrap().clone()
+    }
+
+    pub(crate) async fn wait_for_decisions(&self, count: usize) -> Vec<String> {
+        for _ in 0..500 {
+            if self.audits.lock().unwrap().len() >= count {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        self.decisions()
+    }
+}
+
+fn shown(audit: &Audit) -> String {
+    let verdict = if audit.decision.is_allowed() {
+        "+"
+    } else {
+        "-"
+    };
+    let decider = format!("{:?}", audit.decision.decider).to_lowercase();
+    format!(
+        "{} {}:{} {verdict} {} {decider}",
+        audit.listener.name(),
+        audit.host,
+        audit.port,
+        audit.decision.reason,
+    )
+}
+
+/// A clock that can be put forward.
+pub(crate) struct TestClock {
+    start: Instant,
+    pub(crate) ahead: Mutex<Duration>,
+}
+
+impl TestClock {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            start: Instant::now(),
+            ahead: Mutex::default(),
+        })
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+    fn monotonic(&self) -> Duration {
+        self.start.elapsed() + *self.ahead.lock().unwrap()
+    }
+}
+
+/// Names for the fake hosts.
+#[derive(Clone, Default)]
+pub(crate) struct FakeNames {
+    names: HashMap<String, Vec<SocketAddr>>,
+    otherwise: Option<SocketAddr>,
+}
+
+#[async_trait]
+impl Resolver for FakeNames {
+    async fn lookup(&self, endpoint: &Endpoint) -> io::Result<Vec<SocketAddr>> {
+        if let Some(address) = endpoint.host.address() {
+            return Ok(vec![SocketAddr::new(address, endpoint.port)]);
+        }
+        let found = self.names.get(&endpoint.to_string()).cloned();
+        found
+            .or(self.otherwise.map(|address| vec![address]))
+            .ok_or_else(|| io::Error::other("no such name"))
+    }
+}
+
+/// What a fake host was sent, connection by connection.
+#[derive(Clone, Default)]
+pub(crate) struct Heard(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Heard {
+    pub(crate) fn connections(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let all = self.0.lock().unwrap().concat();
+        String::from_utf8_lossy(&all).into_owned()
+    }
+
+    fn start(&self) -> usize {
+        let mut all = self.0.lock().unwrap();
+        all.push(Vec::new());
+        all.len() - 1
+    }
+
+    fn add(&self, index: usize, bytes: &[u8]) {
+        self.0.lock().unwrap()[index].extend_from_slice(bytes);
+    }
+}
+
+/// Everything around a gate.
+pub(crate) struct World {
+    names: FakeNames,
+    reachable: Reachable,
+    roots: RootCertStore,
+    issuer: Issuer<'static, KeyPair>,
+    pub(crate) policy: Policy,
+    pub(crate) inspect: Allowlist,
+    pub(crate) routes: Vec<Route>,
+    pub(crate) limits: Limits,
+    pub(crate) budgets: Budgets,
+    pub(crate) rates: Rates,
+    pub(crate) notes: Arc<Notes>,
+    pub(crate) clock: Arc<TestClock>,
+    pub(crate) cassette: Option<Arc<Cassette>>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::default();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let certificate = params.self_signed(&key).unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate.der().clone()).unwrap();
+        Self {
+            names: FakeNames::default(),
+            reachable: Reachable::public(),
+            roots,
+            issuer: Issuer::new(params, key),
+            policy: Policy::Deny,
+            inspect: Allowlist::default(),
+            routes: Vec::new(),
+            limits: Limits::default(),
+            budgets: Budgets::default(),
+            rates: Rates::default(),
+            notes: Arc::default(),
+            clock: TestClock::new(),
+            cassette: None,
+        }
+    }
+
+    pub(crate) fn allowing(entries: &[&str]) -> Self {
+        let list = Allowlist::parse(entries.iter().copied()).unwrap();
+        Self {
+            policy: Policy::Allowlist(list),
+            ..Self::new()
+        }
+    }
+
+    /// Gives a name an address that the gate may reach.
+    pub(crate) fn name(&mut self, name: &str, address: SocketAddr) {
+        self.reachable = std::mem::take(&mut self.reachable).and(address);
+        self.name_only(name, &[address]);
+    }
+
+    /// Gives every other name, on every port, an address that the gate may reach.
+    pub(crate) fn name_all_others(&mut self, address: SocketAddr) {
+        self.reachable = std::mem::take(&mut self.reachable).and(address);
+        self.names.otherwise = Some(address);
+    }
+
+    /// Gives a name addresses, reachable or not.
+    pub(crate) fn name_only(&mut self, name: &str, addresses: &[SocketAddr]) {
+        self.names.names.insert(name.to_owned(), addresses.to_vec());
+    }
+
+    /// Starts a host that answers every request with a fixed answer.
+    pub(crate) async fn host(&mut self, name: &str, answer: &str) -> Heard {
+        let (address, heard) = host(answer.as_bytes().to_vec(), None).await;
+        self.name(name, address);
+        heard
+    }
+
+    /// Starts a host that does so over TLS, with a certificate for some name.
+    pub(crate) async fn tls_host(&mut self, name: &str, for_name: &str, answer: &str) -> Heard {
+        let acceptor = self.acceptor(for_name);
+        let (address, heard) = host(answer.as_bytes().to_vec(), Some(acceptor)).await;
+        self.name(name, address);
+        heard
+    }
+
+    pub(crate) fn acceptor(&self, name: &str) -> TlsAcceptor {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let leaf = params.signed_by(&key, &self.issuer).unwrap();
+        let chain: Vec<CertificateDer<'static>> = vec![leaf.der().clone()];
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(chain, PrivateKeyDer::Pkcs8(key.serialize_der().into()))
+            .unwrap();
+        TlsAcceptor::from(Arc::new(config))
+    }
+
+    pub(crate) fn roots(&self) -> RootCertStore {
+        self.roots.clone()
+    }
+
+    pub(crate) fn gate(&mut self) -> (Gate, Arc<Meter>) {
+        let clock: Arc<dyn Clock> = self.clock.clone();
+        let rates = self.rates.clone();
+        let meter = Meter::new(&self.budgets, Spent::default(), rates, clock.clone());
+        let settings = Settings {
+            identity: Identity {
+                run: RunId::parse("run-1").unwrap(),
+                sandbox: "box-1".to_owned(),
+            },
+            policy: self.policy.clone(),
+            inspect: self.inspect.clone(),
+            routes: std::mem::take(&mut self.routes),
+            limits: self.limits.clone(),
+        };
+        let outside = Outside {
+            resolver: Arc::new(self.names.clone()),
+            reachable: self.reachable.clone(),
+            roots: self.roots.clone(),
+            clock,
+            sink: self.notes.clone(),
+            meter: meter.clone(),
+            cassette: self.cassette.clone(),
+        };
+        (Gate::new(settings, outside).unwrap(), meter)
+    }
+}
+
+/// Starts something that answers; it returns where it is and what it hears.
+pub(crate) async fn host(answer: Vec<u8>, tls: Option<TlsAcceptor>) -> (SocketAddr, Heard) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let heard = Heard::default();
+    let told = heard.clone();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let index = told.start();
+            let (told, answer, tls) = (told.clone(), answer.clone(), tls.clone());
+            tokio::spawn(async move {
+                match tls {
+                    Some(tls) => {
+                        if let Ok(stream) = tls.accept(stream).await {
+                            talk(stream, index, &told, &answer).await;
+                        }
+                    }
+                    None => talk(stream, index, &told, &answer).await,
+                }
+            });
+        }
+    });
+    (address, heard)
+}
+
+/// Answers each request head on a connection. Bodies are taken for what they are if they come along.
+async fn talk(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    index: usize,
+    heard: &Heard,
+    answer: &[u8],
+) {
+    let mut piece = vec![0; 64 * 1024];
+    let mut request = Vec::new();
+    loop {
+        let Ok(count @ 1..) = stream.read(&mut piece).await else {
+            return;
+        };
+        heard.add(index, &piece[..count]);
+        request.extend_from_slice(&piece[..count]);
+        if is_whole(&request) {
+            request.clear();
+            if stream.write_all(answer).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn is_whole(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request).to_lowercase();
+    let Some((head, body)) = text.split_once("\r\n\r\n") else {
+        return false;
+    };
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "))
+        .map_or(0, |length| length.parse().unwrap());
+    if head.contains("transfer-encoding: chunked") {
+        return body.ends_with("0\r\n\r\n");
+    }
+    body.len() >= length
+}
+
+/// Opens a connection through a listener.
+pub(crate) fn connect(gate: &Gate, arrival: Arrival) -> DuplexStream {
+    let (mine, theirs) = tokio::io::duplex(64 * 1024);
+    let gate = gate.clone();
+    tokio::spawn(async move { gate.serve(arrival, theirs).await });
+    mine
+}
+
+/// Sends bytes through a listener and returns everything that comes back.
+pub(crate) async fn ask(gate: &Gate, listener: Listener, bytes: impl AsRef<[u8]>) -> String {
+    ask_at(gate, Arrival::through(listener), bytes).await
+}
+
+pub(crate) async fn ask_at(gate: &Gate, arrival: Arrival, bytes: impl AsRef<[u8]>) -> String {
+    let mut stream = connect(gate, arrival);
+    // What is refused early is not read to its end.
+    stream.write_all(bytes.as_ref()).await.ok();
+    let mut answer = Vec::new();
+    let read = stream.read_to_end(&mut answer);
+    tokio::time::timeout(Duration::from_secs(10), read)
+        .await
+        .expect("the gate answers in time")
+        .ok();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// A plain answer.
+pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+/// Returns the status of an answer.
+pub(crate) fn status(answer: &str) -> u16 {
+    answer
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Returns a header of an answer.
+pub(crate) fn header<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
+    let head = answer.split("\r\n\r\n").next()?;
+    head.lines()
+        .filter_map(|line| line.split_once(": "))
+        .find(|(key, _)| key.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value)
+}
+
+/// Returns the body of an answer.
+pub(crate) fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)
+}

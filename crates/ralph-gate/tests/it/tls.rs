@@ -1,0 +1,219 @@
+//! TLS: passed on when it is for the right host, opened where that was asked.
+
+use std::sync::Arc;
+
+use ralph_core::net::Allowlist;
+use ralph_gate::{Arrival, Gate, Listener};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio_rustls::TlsConnector;
+
+use crate::support::{OK, World, body, connect, header, status};
+
+/// Speaks TLS for a name over a stream, and asks for a host in it.
+pub(crate) async fn https(
+    stream: DuplexStream,
+    roots: RootCertStore,
+    sni: &str,
+    host: &str,
+) -> std::io::Result<String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from(sni.to_owned()).unwrap();
+    let mut stream = TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await?;
+    let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    // A fixed answer needs no more than this.
+    let mut piece = [0; 4096];
+    while !answer.ends_with(b"ok") && !answer.ends_with(b"\n") {
+        match stream.read(&mut piece).await? {
+            0 => break,
+            count => answer.extend_from_slice(&piece[..count]),
+        }
+    }
+    Ok(String::from_utf8(answer).unwrap())
+}
+
+/// Opens a tunnel through the proxy.
+pub(crate) async fn tunnel(gate: &Gate, authority: &str) -> Result<DuplexStream, String> {
+    let mut stream = connect(gate, Arrival::through(Listener::Proxy));
+    let request = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        match stream.read_u8().await {
+            Ok(byte) => head.push(byte),
+            Err(_) => break,
+        }
+    }
+    let head = String::from_utf8(head).unwrap();
+    if status(&head) == 200 {
+        Ok(stream)
+    } else {
+        Err(head)
+    }
+}
+
+#[tokio::test]
+async fn a_tunnel_carries_tls_for_its_host_alone() {
+    let mut world = World::allowing(&["allowed.example", "other.example"]);
+    let heard = world
+        .tls_host("allowed.example:443", "allowed.example", OK)
+        .await;
+    let (gate, _) = world.gate();
+    let stream = tunnel(&gate, "allowed.example:443").await.unwrap();
+    let answer = https(stream, world.roots(), "allowed.example", "allowed.example")
+        .await
+        .unwrap();
+    assert_eq!((status(&answer), body(&answer)), (200, "ok"));
+    assert_eq!(heard.connections(), 1);
+
+    let stream = tunnel(&gate, "allowed.example:443").await.unwrap();
+    let error = https(stream, world.roots(), "other.example", "other.example")
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("UnrecognisedName"), "{error}");
+    let refused = tunnel(&gate, "evil.example:443").await.unwrap_err();
+    assert_eq!(status(&refused), 403);
+    assert_eq!(
+        header(&refused, "x-ralph-gate"),
+        Some("blocked-by-allowlist")
+    );
+    let mut decisions = world.notes.wait_for_decisions(3).await;
+    decisions.sort();
+    assert_eq!(
+        decisions,
+        [
+            "proxy allowed.example:443 + listed policy",
+            "proxy allowed.example:443 - name-mismatch gate",
+            "proxy evil.example:443 - blocked-by-allowlist policy",
+        ]
+    );
+    let audits = world.notes.audits.lock().unwrap();
+    let carried = audits
+        .iter()
+        .find(|audit| audit.decision.is_allowed())
+        .unwrap();
+    assert!(
+        carried.bytes_out > 200 && carried.bytes_in > 200,
+        "{carried:?}"
+    );
+}
+
+#[tokio::test]
+async fn tls_at_the_address_of_a_name_is_for_that_name() {
+    let mut world = World::allowing(&["a.example", "b.example"]);
+    let heard_a = world.tls_host("a.example:443", "a.example", OK).await;
+    let heard_b = world.tls_host("b.example:443", "b.example", OK).await;
+    let (gate, _) = world.gate();
+    let address = gate.address_of(&"a.example".to_owned().try_into().unwrap(), 443);
+    let at_a = Arrival::at(Listener::Https, address);
+    let nobody = Arrival::at(Listener::Https, "127.1.9.9:443".parse().unwrap());
+    let anywhere = Arrival::through(Listener::Https);
+    for (arrival, name, is_answered) in [
+        (at_a, "a.example", true),
+        (at_a, "b.example", false),
+        // An address instead of a name is no server name.
+        (at_a, "127.0.0.1", false),
+        (nobody, "a.example", false),
+        (anywhere, "evil.example", false),
+    ] {
+        let answer = https(connect(&gate, arrival), world.roots(), name, name).await;
+        assert_eq!(answer.is_ok(), is_answered, "{name}");
+    }
+    let mut decisions = world.notes.wait_for_decisions(5).await;
+    decisions.sort();
+    assert_eq!(
+        decisions,
+        [
+            "https 127.1.9.9:443 - name-mismatch gate",
+            "https a.example:443 + listed policy",
+            "https a.example:443 - no-server-name gate",
+            "https b.example:443 - name-mismatch gate",
+            "https evil.example:443 - blocked-by-allowlist policy",
+        ]
+    );
+    assert_eq!((heard_a.connections(), heard_b.connections()), (1, 0));
+}
+
+#[tokio::test]
+async fn opened_tls_holds_requests_for_its_host_alone() {
+    let mut world = World::allowing(&["front.example", "plain.example"]);
+    world.inspect = Allowlist::parse(["front.example"]).unwrap();
+    let heard = world
+        .tls_host("front.example:443", "front.example", OK)
+        .await;
+    let (gate, _) = world.gate();
+    let mut trusts_gate = RootCertStore::empty();
+    let pem = gate.certificate_pem().as_bytes();
+    trusts_gate
+        .add(CertificateDer::from_pem_slice(pem).unwrap())
+        .unwrap();
+    for through_proxy in [true, false] {
+        for (host, code, reason) in [
+            ("front.example", 200, None),
+            ("hidden.example", 403, Some("name-mismatch")),
+        ] {
+            let stream = if through_proxy {
+                tunnel(&gate, "front.example:443").await.unwrap()
+            } else {
+                connect(&gate, Arrival::through(Listener::Https))
+            };
+            let answer = https(stream, trusts_gate.clone(), "front.example", host)
+                .await
+                .unwrap();
+            assert_eq!(status(&answer), code, "{host}");
+            assert_eq!(header(&answer, "x-ralph-gate"), reason, "{host}");
+        }
+    }
+    assert!(!heard.text().contains("hidden.example"));
+    assert_eq!(heard.connections(), 1);
+}
+
+#[tokio::test]
+async fn the_outside_has_to_prove_who_it_is() {
+    let mut world = World::allowing(&["front.example"]);
+    world.inspect = Allowlist::parse(["front.example"]).unwrap();
+    let heard = world
+        .tls_host("front.example:443", "somebody.example", OK)
+        .await;
+    let (gate, _) = world.gate();
+    let mut trusts_gate = RootCertStore::empty();
+    let pem = gate.certificate_pem().as_bytes();
+    trusts_gate
+        .add(CertificateDer::from_pem_slice(pem).unwrap())
+        .unwrap();
+    let stream = tunnel(&gate, "front.example:443").await.unwrap();
+    let answer = https(stream, trusts_gate, "front.example", "front.example")
+        .await
+        .unwrap();
+    assert_eq!((status(&answer), heard.text()), (502, String::new()));
+}
+
+#[tokio::test]
+async fn a_listed_port_carries_any_protocol_and_tls_for_its_host() {
+    let mut world = World::allowing(&["odd.example:2222"]);
+    let heard = world.tls_host("odd.example:2222", "odd.example", OK).await;
+    let (gate, _) = world.gate();
+    let stream = tunnel(&gate, "odd.example:2222").await.unwrap();
+    let answer = https(stream, world.roots(), "odd.example", "odd.example")
+        .await
+        .unwrap();
+    assert_eq!(status(&answer), 200);
+    let stream = tunnel(&gate, "odd.example:2222").await.unwrap();
+    https(stream, world.roots(), "evil.example", "x")
+        .await
+        .unwrap_err();
+    assert_eq!(heard.text().matches("GET").count(), 1);
+    let refused = tunnel(&gate, "odd.example:443").await.unwrap_err();
+    assert_eq!(header(&refused, "x-ralph-gate"), Some("port-not-allowed"));
+}

@@ -1,0 +1,349 @@
+//! The commands on images.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bollard::query_parameters::{RemoveImageOptions, TagImageOptionsBuilder};
+use ralph_core::image::{
+    self, AgentImage, BadImageName, Checks, Effort, ImageName, Presence, Pull,
+};
+use ralph_core::ports::Clock;
+
+use super::build::{Build, Cache};
+use super::checks::CheckMemory;
+use super::error::ImageError;
+use super::found::Found;
+use super::progress::{Progress, Watcher};
+use super::recipe::{Base, Project, Recipe};
+use super::{load, pull};
+use crate::docker::{Engine, EngineError};
+
+/// The images of an engine.
+#[derive(Clone)]
+pub struct Images {
+    engine: Engine,
+    memory: CheckMemory,
+    clock: Arc<dyn Clock>,
+    network: Option<String>,
+}
+
+impl Images {
+    /// Takes an engine, and the directory where it is remembered when newer versions were looked for.
+    pub fn new(engine: Engine, directory: PathBuf, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            engine,
+            memory: CheckMemory::new(directory),
+            clock,
+            network: None,
+        }
+    }
+
+    /// Gives the steps of builds another network than the engine's default, such as `host`.
+    #[must_use]
+    pub fn with_build_network(mut self, network: impl Into<String>) -> Self {
+        self.network = Some(network.into());
+        self
+    }
+
+    /// Returns the name of the image that a recipe makes, after building what is missing of it.
+    pub async fn ensure(
+        &self,
+        recipe: &Recipe,
+        effort: Effort,
+        watcher: Watcher<'_>,
+    ) -> Result<ImageName, ImageError> {
+        let (base, version) = match &recipe.base {
+            Base::Agent { on } => {
+                let base = self
+                    .ensure_base(recipe.agent, on.as_ref(), effort, watcher)
+                    .await?;
+                (base.clone(), base)
+            }
+            Base::Named(image) => {
+                let found = self.require(image).await?;
+                // The name stays when the image changes; the project's layer must not.
+                let version = ImageName::parse(&format!("{image}@{}", found.digest()));
+                (image.clone(), version.unwrap_or_else(|_| image.clone()))
+            }
+        };
+        match &recipe.project {
+            None => Ok(base),
+            Some(project) => {
+                let on = On { base, version };
+                self.ensure_project(recipe.agent, &on, project, effort, watcher)
+                    .await
+            }
+        }
+    }
+
+    /// Returns the name of an agent's image, after building it if it is missing. `on` is what it is
+    /// built on instead of what its Dockerfile says.
+    pub async fn ensure_base(
+        &self,
+        agent: AgentImage,
+        on: Option<&ImageName>,
+        effort: Effort,
+        watcher: Watcher<'_>,
+    ) -> Result<ImageName, ImageError> {
+        let on = base_of(agent, on)?;
+        let found = self.ensure_fresh(&on, effort, watcher).await?;
+        let tag = image::base_tag(agent, agent.dockerfile(), found.digest());
+        if effort == Effort::Reuse && self.exists(&tag).await? {
+            return Ok(tag);
+        }
+        let build = Build {
+            image: &tag,
+            dockerfile: agent.dockerfile().as_bytes(),
+            context: &BTreeMap::new(),
+            on: Some(&on),
+            cache: cache_of(effort),
+            network: self.network.as_deref(),
+        };
+        self.replace(build, watcher).await?;
+        Ok(tag)
+    }
+
+    /// Returns the name of an agent's image as it would be built now; none if that is unknown
+    /// because what it is built on is not here.
+    pub async fn base_tag(
+        &self,
+        agent: AgentImage,
+        on: Option<&ImageName>,
+    ) -> Result<Option<ImageName>, ImageError> {
+        let found = self.inspect(&base_of(agent, on)?).await?;
+        Ok(found.map(|found| image::base_tag(agent, agent.dockerfile(), found.digest())))
+    }
+
+    /// Builds an image from a Dockerfile alone, which can copy nothing.
+    pub async fn build_file(
+        &self,
+        image: &ImageName,
+        dockerfile: &[u8],
+        on: Option<&ImageName>,
+        watcher: Watcher<'_>,
+    ) -> Result<(), ImageError> {
+        let build = Build {
+            image,
+            dockerfile,
+            context: &BTreeMap::new(),
+            on,
+            cache: Cache::Used,
+            network: self.network.as_deref(),
+        };
+        self.replace(build, watcher).await
+    }
+
+    /// Pulls an image from its registry, whether it is here or not.
+    pub async fn pull(&self, image: &ImageName, watcher: Watcher<'_>) -> Result<(), ImageError> {
+        watcher(Progress::Doing(format!("pulling image `{image}`")));
+        pull::pull(&self.engine, image, watcher).await?;
+        self.remember(image, Answer::Came, watcher);
+        Ok(())
+    }
+
+    /// Loads a file as `docker save` writes it; returns the images that were in it.
+    pub async fn load(
+        &self,
+        path: &Path,
+        watcher: Watcher<'_>,
+    ) -> Result<Vec<ImageName>, ImageError> {
+        load::load(&self.engine, path, watcher).await
+    }
+
+    /// Gives an image another name.
+    pub async fn tag(&self, image: &ImageName, name: &ImageName) -> Result<(), ImageError> {
+        let options = TagImageOptionsBuilder::new()
+            .repo(name.repository())
+            .tag(name.tag().unwrap_or("latest"))
+            .build();
+        let call = self.engine.api().tag_image(image.as_str(), Some(options));
+        let doing = format!("call image `{image}` `{name}`");
+        Ok(self.engine.call(&doing, call).await?)
+    }
+
+    /// Removes an image, or one of its names if it has others. One that is gone is fine.
+    pub async fn remove(&self, image: &ImageName) -> Result<(), ImageError> {
+        let options = None::<RemoveImageOptions>;
+        let call = self
+            .engine
+            .api()
+            .remove_image(image.as_str(), options, None);
+        let doing = format!("remove image `{image}`");
+        match self.engine.call(&doing, call).await {
+            Ok(_) => Ok(()),
+            Err(error) if is_gone(&error) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns what the engine says about an image; none if it has no such image.
+    pub async fn inspect(&self, image: &ImageName) -> Result<Option<Found>, ImageError> {
+        let call = self.engine.api().inspect_image(image.as_str());
+        match self
+            .engine
+            .call(&format!("look at image `{image}`"), call)
+            .await
+        {
+            Ok(answer) => Ok(Some(Found::read(answer))),
+            Err(error) if is_gone(&error) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Tells whether the engine has an image.
+    pub async fn exists(&self, image: &ImageName) -> Result<bool, ImageError> {
+        Ok(self.inspect(image).await?.is_some())
+    }
+
+    /// Returns an image that must be there, and for the engine's machine.
+    async fn require(&self, image: &ImageName) -> Result<Found, ImageError> {
+        let missing = || EngineError::ImageMissing {
+            image: image.to_string(),
+        };
+        let found = self.inspect(image).await?.ok_or_else(missing)?;
+        let needs = self.engine.facts().await?.architecture;
+        if found.architecture != needs {
+            let error = EngineError::Architecture {
+                image: image.to_string(),
+                has: found.architecture,
+                needs,
+            };
+            return Err(error.into());
+        }
+        Ok(found)
+    }
+}
+
+/// What a project's layer is put on.
+struct On {
+    /// The image's name.
+    base: ImageName,
+    /// A name that changes with the image.
+    version: ImageName,
+}
+
+impl Images {
+    async fn ensure_project(
+        &self,
+        agent: AgentImage,
+        on: &On,
+        project: &Project,
+        effort: Effort,
+        watcher: Watcher<'_>,
+    ) -> Result<ImageName, ImageError> {
+        let Some(layer) = project.config.layer()? else {
+            return Ok(on.base.clone());
+        };
+        let tag = image::project_tag(agent, &project.name, &on.version, &layer);
+        if effort == Effort::Reuse && self.exists(&tag).await? {
+            return Ok(tag);
+        }
+        let build = Build {
+            image: &tag,
+            dockerfile: &layer.dockerfile,
+            context: &layer.context,
+            on: Some(&on.base),
+            cache: cache_of(effort),
+            network: self.network.as_deref(),
+        };
+        self.replace(build, watcher).await?;
+        Ok(tag)
+    }
+
+    /// Builds an image; one that had its name and has no other is removed.
+    async fn replace(&self, build: Build<'_>, watcher: Watcher<'_>) -> Result<(), ImageError> {
+        let before = self.inspect(build.image).await?;
+        build.run(&self.engine, watcher).await?;
+        let Some(before) = before.and_then(|found| ImageName::parse(&found.id).ok()) else {
+            return Ok(());
+        };
+        let is_unnamed = self
+            .inspect(&before)
+            .await?
+            .is_some_and(|found| found.tags.is_empty());
+        if is_unnamed {
+            // A container may still use it; then it stays.
+            self.remove(&before).await.ok();
+        }
+        Ok(())
+    }
+
+    /// Returns an image that ours are built on, after pulling it if it is missing or was not looked
+    /// at for long. Without a network, the one that is here serves.
+    async fn ensure_fresh(
+        &self,
+        image: &ImageName,
+        effort: Effort,
+        watcher: Watcher<'_>,
+    ) -> Result<Found, ImageError> {
+        let found = self.inspect(image).await?;
+        let presence = found
+            .as_ref()
+            .map_or(Presence::Missing, |found| found.presence(image));
+        let now = self.clock.now();
+        let checks = self.memory.of(image);
+        match (Pull::decide(presence, checks, effort, now), found) {
+            (Pull::Skipped, Some(found)) => Ok(found),
+            (Pull::Due, Some(found)) => match self.pull(image, watcher).await {
+                Ok(()) => self.require(image).await,
+                Err(error @ ImageError::Pull { .. }) => {
+                    watcher(Progress::Warning(format!(
+                        "cannot look for a newer `{image}`, the one that is here is used: {error}"
+                    )));
+                    self.remember(image, Answer::Failed, watcher);
+                    Ok(found)
+                }
+                Err(error) => Err(error),
+            },
+            (Pull::Needed | Pull::Due | Pull::Skipped, _) => {
+                self.pull(image, watcher).await?;
+                self.require(image).await
+            }
+        }
+    }
+
+    fn remember(&self, image: &ImageName, answer: Answer, watcher: Watcher<'_>) {
+        let now = self.clock.now();
+        let succeeded = match answer {
+            Answer::Came => Some(now),
+            Answer::Failed => self.memory.of(image).succeeded,
+        };
+        let checks = Checks {
+            succeeded,
+            tried: Some(now),
+        };
+        if let Err(error) = self.memory.remember(image, checks) {
+            watcher(Progress::Warning(format!(
+                "cannot remember that `{image}` was looked for: {error}"
+            )));
+        }
+    }
+}
+
+/// Whether a registry answered.
+#[derive(Debug, Clone, Copy)]
+enum Answer {
+    Came,
+    Failed,
+}
+
+/// Tells whether the engine says that it has no such image.
+fn is_gone(error: &EngineError) -> bool {
+    error.is_missing() || matches!(error, EngineError::ImageMissing { .. })
+}
+
+/// Returns what an agent's image is built on.
+fn base_of(agent: AgentImage, on: Option<&ImageName>) -> Result<ImageName, BadImageName> {
+    match on {
+        Some(image) => Ok(image.clone()),
+        None => ImageName::parse(image::default_base(agent.dockerfile()).unwrap_or_default()),
+    }
+}
+
+fn cache_of(effort: Effort) -> Cache {
+    match effort {
+        Effort::Reuse | Effort::Build => Cache::Used,
+        Effort::Rebuild => Cache::Unused,
+    }
+}

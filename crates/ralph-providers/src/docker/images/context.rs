@@ -1,0 +1,106 @@
+//! The files of a build, packed.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use ralph_core::image::{ConfigFile, FileKind};
+use tar::{Builder, EntryType, Header};
+
+/// The name of the Dockerfile in every context.
+pub(super) const DOCKERFILE: &str = "Dockerfile.sandbox";
+
+/// Packs a Dockerfile and what it may copy. The same files make the same bytes.
+pub(super) fn pack(
+    dockerfile: &[u8],
+    files: &BTreeMap<String, ConfigFile>,
+) -> std::io::Result<Bytes> {
+    let mut tar = Builder::new(Vec::new());
+    append(&mut tar, DOCKERFILE, FileKind::Regular, dockerfile)?;
+    for (path, file) in files {
+        append(&mut tar, path, file.kind, &file.bytes)?;
+    }
+    tar.into_inner().map(Bytes::from)
+}
+
+fn append(
+    tar: &mut Builder<Vec<u8>>,
+    path: &str,
+    kind: FileKind,
+    bytes: &[u8],
+) -> std::io::Result<()> {
+    let mut header = Header::new_gnu();
+    header.set_mtime(0);
+    header.set_uid(0);
+    header.set_gid(0);
+    match kind {
+        FileKind::Regular | FileKind::Executable => {
+            let mode = if kind == FileKind::Executable {
+                0o755
+            } else {
+                0o644
+            };
+            header.set_mode(mode);
+            header.set_size(bytes.len() as u64);
+            tar.append_data(&mut header, path, bytes)
+        }
+        FileKind::Link => {
+            header.set_entry_type(EntryType::Symlink);
+            header.set_mode(0o777);
+            header.set_size(0);
+            tar.append_link(&mut header, path, String::from_utf8_lossy(bytes).as_ref())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use ralph_core::image::ProjectConfig;
+
+    use super::*;
+
+    #[test]
+    fn files_keep_their_place_kind_and_content() {
+        let long = format!("{}/x", "d".repeat(150));
+        let mut files =
+            ProjectConfig::of([("run.sh", "true\n"), ("link", "run.sh"), (&long, "y")]).files;
+        files.get_mut("run.sh").unwrap().kind = FileKind::Executable;
+        files.get_mut("link").unwrap().kind = FileKind::Link;
+        let packed = pack(b"FROM x\n", &files).unwrap();
+        assert_eq!(packed, pack(b"FROM x\n", &files).unwrap());
+
+        let mut archive = tar::Archive::new(&packed[..]);
+        let mut seen = Vec::new();
+        for entry in archive.entries().unwrap() {
+            let mut entry = entry.unwrap();
+            let path = entry.path().unwrap().display().to_string();
+            let link = entry
+                .link_name()
+                .unwrap()
+                .map(|to| to.display().to_string());
+            let mode = entry.header().mode().unwrap();
+            let mut text = String::new();
+            entry.read_to_string(&mut text).unwrap();
+            seen.push((path, mode, link.unwrap_or(text)));
+        }
+        let expected = [
+            ("Dockerfile.sandbox", 0o644, "FROM x\n"),
+            (long.as_str(), 0o644, "y"),
+            ("link", 0o777, "run.sh"),
+            ("run.sh", 0o755, "true\n"),
+        ];
+        assert_eq!(
+            seen,
+            expected.map(|(path, mode, text)| (path.to_owned(), mode, text.to_owned()))
+        );
+    }
+
+    #[test]
+    fn nothing_leaves_the_context() {
+        for path in ["../x", "a/../../x"] {
+            let files = ProjectConfig::of([(path, "x")]).files;
+            assert!(pack(b"FROM x\n", &files).is_err(), "{path}");
+        }
+    }
+}

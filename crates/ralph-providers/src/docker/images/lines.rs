@@ -1,0 +1,155 @@
+//! The output of a build, as lines.
+
+use std::collections::VecDeque;
+
+use super::progress::Progress;
+
+/// How many lines a failed build shows.
+const TAIL: usize = 20;
+
+/// The longest line that is kept; the rest of it is left out.
+const MAX_LINE_BYTES: usize = 4096;
+
+/// Puts pieces of output together to lines and keeps the last ones.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    open: String,
+    last: VecDeque<String>,
+}
+
+impl Lines {
+    /// Takes the next piece; returns what can be told by now.
+    pub(super) fn push(&mut self, piece: &str) -> Vec<Progress> {
+        let mut told = Vec::new();
+        for part in piece.split_inclusive(['\n', '\r']) {
+            let whole = part.ends_with(['\n', '\r']);
+            let part = part.trim_end_matches(['\n', '\r']);
+            let room = MAX_LINE_BYTES.saturating_sub(self.open.len());
+            self.open.push_str(&part[..part.floor_char_boundary(room)]);
+            if whole {
+                told.extend(self.close());
+            }
+        }
+        told
+    }
+
+    /// Ends the line that is open.
+    pub(super) fn close(&mut self) -> Option<Progress> {
+        let line = without_colours(&std::mem::take(&mut self.open));
+        let line = line.trim_end();
+        if line.is_empty() || is_bookkeeping(line) {
+            return None;
+        }
+        if self.last.len() == TAIL {
+            self.last.pop_front();
+        }
+        self.last.push_back(line.to_owned());
+        Some(step(line).unwrap_or_else(|| Progress::Output(line.to_owned())))
+    }
+
+    /// Returns the last lines.
+    pub(super) fn tail(mut self) -> Vec<String> {
+        self.close();
+        self.last.into()
+    }
+}
+
+/// Tells whether an engine speaks of its layers and containers, which nobody asked for.
+fn is_bookkeeping(line: &str) -> bool {
+    [
+        " ---> ",
+        "Removing intermediate container ",
+        "Successfully built ",
+        "Successfully tagged ",
+    ]
+    .iter()
+    .any(|start| line.starts_with(start))
+}
+
+/// Reads `Step 3/11 : RUN …`.
+fn step(line: &str) -> Option<Progress> {
+    let (numbers, instruction) = line.strip_prefix("Step ")?.split_once(" : ")?;
+    let (number, total) = numbers.split_once('/')?;
+    Some(Progress::Step {
+        number: number.parse().ok()?,
+        total: total.parse().ok()?,
+        // Lines that were continued leave their indentation.
+        instruction: instruction.split_whitespace().collect::<Vec<_>>().join(" "),
+    })
+}
+
+/// Removes the colours that an engine puts around errors.
+fn without_colours(line: &str) -> String {
+    let mut clean = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(start) = rest.find("\u{1b}[") {
+        clean.push_str(&rest[..start]);
+        let after = &rest[start + 2..];
+        let end = after.find(|c: char| !c.is_ascii_digit() && c != ';');
+        rest = end.map_or("", |end| {
+            let letter = after[end..].chars().next().map_or(0, char::len_utf8);
+            &after[end + letter..]
+        });
+    }
+    clean.push_str(rest);
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(text: &str) -> Progress {
+        Progress::Output(text.to_owned())
+    }
+
+    #[test]
+    fn pieces_become_lines_and_steps() {
+        let mut lines = Lines::default();
+        assert_eq!(lines.push("Step 3/11 : RUN ma"), []);
+        assert_eq!(
+            lines.push("ke    && true\n"),
+            [Progress::Step {
+                number: 3,
+                total: 11,
+                instruction: "RUN make && true".to_owned()
+            }]
+        );
+        assert_eq!(
+            lines.push("one\r\ntwo\rthree\n\n"),
+            ["one", "two", "three"].map(output)
+        );
+        assert_eq!(
+            lines.push("\u{1b}[91mred\u{1b}[0m \u{1b}[1;31mbold\n"),
+            [output("red bold")]
+        );
+        let noise = " ---> Running in 12ab\nRemoving intermediate container 12ab\n ---> 34cd\n";
+        assert_eq!(lines.push(noise), []);
+        assert_eq!(lines.push("Step one\nlast"), [output("Step one")]);
+        assert_eq!(lines.close(), Some(output("last")));
+        assert_eq!(lines.close(), None);
+    }
+
+    #[test]
+    fn only_the_last_lines_are_kept() {
+        let mut lines = Lines::default();
+        for number in 1..=30 {
+            lines.push(&format!("line {number}\n"));
+        }
+        lines.push("open");
+        let expected: Vec<String> = (12..=30)
+            .map(|number| format!("line {number}"))
+            .chain(["open".to_owned()])
+            .collect();
+        assert_eq!(lines.tail(), expected);
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut() {
+        let mut lines = Lines::default();
+        lines.push(&"é".repeat(10_000));
+        lines.push("more");
+        let tail = lines.tail();
+        assert_eq!(tail, ["é".repeat(MAX_LINE_BYTES / 2)]);
+    }
+}

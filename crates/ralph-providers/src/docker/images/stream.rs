@@ -1,0 +1,22 @@
+//! Answers that come piece by piece.
+
+use std::time::Duration;
+
+use bollard::errors::Error;
+use futures_util::{Stream, StreamExt as _};
+
+use crate::docker::EngineError;
+
+/// Returns the next piece of an answer. Silence for longer than `patience` is an error.
+pub(super) async fn next<T>(
+    answer: &mut (impl Stream<Item = Result<T, Error>> + Unpin),
+    doing: &str,
+    patience: Duration,
+) -> Result<Option<Result<T, Error>>, EngineError> {
+    tokio::time::timeout(patience, answer.next())
+        .await
+        .map_err(|_| EngineError::Silent {
+            doing: doing.to_owned(),
+            limit: patience,
+        })
+}

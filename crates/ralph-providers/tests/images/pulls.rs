@@ -1,0 +1,207 @@
+//! Images from a registry: pulled when missing, looked for every seven days, good without a network.
+
+use ralph_core::image::{self, AgentImage, Effort, ImageName};
+use ralph_providers::docker::images::{ImageError, Progress};
+
+use crate::ground::{Ground, built, with_engine};
+use crate::registry::Registry;
+
+const DAY: i64 = 86_400;
+
+/// A registry whose image serves as the base of an agent's image that seems to be built already.
+struct Scene {
+    registry: Registry,
+    architecture: String,
+    tag: ImageName,
+}
+
+async fn registry(ground: &Ground) -> (Registry, String) {
+    let architecture = ground.engine.facts().await.unwrap().architecture;
+    let registry = Registry::start(&format!("ralph-test/{}", ground.word), &architecture).await;
+    ground.own(&registry.image);
+    (registry, architecture)
+}
+
+/// Makes the name of the agent's image lead somewhere, as if it had been built on the registry's.
+async fn scene(ground: &Ground) -> Scene {
+    let (registry, architecture) = registry(ground).await;
+    ground
+        .images
+        .pull(&registry.image, &mut |_| {})
+        .await
+        .unwrap();
+    let on = Some(&registry.image);
+    let tag = ground
+        .images
+        .base_tag(AgentImage::Plain, on)
+        .await
+        .unwrap()
+        .unwrap();
+    ground
+        .images
+        .tag(&registry.image, &ground.own(&tag))
+        .await
+        .unwrap();
+    Scene {
+        registry,
+        architecture,
+        tag,
+    }
+}
+
+async fn ensure(
+    ground: &Ground,
+    on: &ImageName,
+    effort: Effort,
+) -> (Result<ImageName, ImageError>, Vec<Progress>) {
+    let mut told = Vec::new();
+    let ended = ground
+        .images
+        .ensure_base(AgentImage::Plain, Some(on), effort, &mut |progress| {
+            if !matches!(progress, Progress::Transfer { .. }) {
+                told.push(progress);
+            }
+        })
+        .await;
+    (ended, told)
+}
+
+#[test]
+fn an_image_is_pulled() {
+    with_engine(async |ground| {
+        let (registry, architecture) = registry(&ground).await;
+        let digest = registry.publish("first", &architecture);
+        let mut told = Vec::new();
+        ground
+            .images
+            .pull(&registry.image, &mut |progress| told.push(progress))
+            .await
+            .unwrap();
+        assert_eq!(
+            told[0],
+            Progress::Doing(format!("pulling image `{}`", registry.image))
+        );
+        let found = ground
+            .images
+            .inspect(&registry.image)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!((found.digest(), found.is_pulled), (digest.as_str(), true));
+    });
+}
+
+#[test]
+fn an_image_that_no_registry_has_is_told() {
+    with_engine(async |ground| {
+        let (registry, _) = registry(&ground).await;
+        let other = ImageName::parse(&format!("{}:none", registry.image.repository())).unwrap();
+        let error = ground.images.pull(&other, &mut |_| {}).await.unwrap_err();
+        assert!(matches!(error, ImageError::Pull { .. }), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with(&format!("cannot pull image `{other}`: ")),
+            "{error}"
+        );
+        assert!(
+            error
+                .problem()
+                .fix
+                .ends_with(&format!("`docker pull {other}`"))
+        );
+    });
+}
+
+#[test]
+fn a_base_that_is_missing_is_pulled_or_told_to_be_out_of_reach() {
+    with_engine(async |ground| {
+        let (registry, _) = registry(&ground).await;
+        let (ended, told) = ensure(&ground, &registry.image, Effort::Reuse).await;
+        // It has no programs, so the build that follows fails.
+        assert!(matches!(ended, Err(ImageError::Build { .. })), "{ended:?}");
+        assert_eq!(
+            built(&told)[0],
+            format!("pulling image `{}`", registry.image)
+        );
+
+        let gone = ImageName::parse("127.0.0.1:1/ralph-test/none:1").unwrap();
+        let (ended, _) = ensure(&ground, &gone, Effort::Reuse).await;
+        let text = ended.unwrap_err().to_string();
+        assert!(
+            text.starts_with(&format!("cannot pull image `{gone}`: ")),
+            "{text}"
+        );
+        assert!(text.contains("connection refused"), "{text}");
+    });
+}
+
+#[test]
+fn a_newer_version_is_looked_for_every_seven_days() {
+    with_engine(async |ground| {
+        let Scene { registry, tag, .. } = scene(&ground).await;
+        let on = &registry.image;
+        let pulling = Progress::Doing(format!("pulling image `{on}`"));
+        let looks = async |ground: &Ground, effort| {
+            let before = registry.visits();
+            let (ended, told) = ensure(ground, on, effort).await;
+            assert_eq!(ended.unwrap(), tag);
+            assert_eq!(told.contains(&pulling), registry.visits() > before);
+            registry.visits() > before
+        };
+        assert!(
+            !looks(&ground, Effort::Reuse).await,
+            "it was pulled just now"
+        );
+        ground.clock.advance(7 * DAY - 1);
+        assert!(!looks(&ground, Effort::Reuse).await);
+        ground.clock.advance(1);
+        assert!(looks(&ground, Effort::Reuse).await);
+        assert!(!looks(&ground, Effort::Reuse).await);
+    });
+}
+
+#[test]
+fn a_newer_version_makes_another_image_and_rebuilding_looks_at_once() {
+    with_engine(async |ground| {
+        let scene = scene(&ground).await;
+        let on = &scene.registry.image;
+        let (ended, _) = ensure(&ground, on, Effort::Reuse).await;
+        assert_eq!(ended.unwrap(), scene.tag);
+        let digest = scene.registry.publish("second", &scene.architecture);
+        let (ended, _) = ensure(&ground, on, Effort::Reuse).await;
+        assert_eq!(ended.unwrap(), scene.tag, "nobody looked yet");
+        let (_, told) = ensure(&ground, on, Effort::Rebuild).await;
+        let agent = AgentImage::Plain;
+        let tag = image::base_tag(agent, agent.dockerfile(), &digest);
+        assert_eq!(
+            built(&told),
+            [
+                format!("pulling image `{on}`"),
+                format!("building image `{tag}`")
+            ]
+        );
+    });
+}
+
+#[test]
+fn without_a_network_the_image_that_is_here_serves() {
+    with_engine(async |ground| {
+        let Scene { registry, tag, .. } = scene(&ground).await;
+        let on = registry.image.clone();
+        drop(registry);
+        let warnings = async |ground: &Ground| {
+            let (ended, told) = ensure(ground, &on, Effort::Reuse).await;
+            assert_eq!(ended.unwrap(), tag);
+            told.iter()
+                .filter(|progress| matches!(progress, Progress::Warning(_)))
+                .count()
+        };
+        assert_eq!(warnings(&ground).await, 0, "it was pulled just now");
+        ground.clock.advance(7 * DAY);
+        assert_eq!(warnings(&ground).await, 1);
+        assert_eq!(warnings(&ground).await, 0, "it was tried just now");
+        ground.clock.advance(3600);
+        assert_eq!(warnings(&ground).await, 1);
+    });
+}

@@ -1,0 +1,148 @@
+//! A registry on this machine with one image, just enough for an engine to pull from.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use ralph_core::id::Digest;
+use ralph_core::image::ImageName;
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+const MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
+
+/// The registry. Dropping it ends it, as if the network were gone.
+pub(crate) struct Registry {
+    pub(crate) image: ImageName,
+    shelf: Arc<Shelf>,
+    server: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Shelf {
+    /// What is served, by the end of the path: its type and its bytes.
+    things: Mutex<BTreeMap<String, (&'static str, Vec<u8>)>>,
+    visits: AtomicUsize,
+}
+
+impl Registry {
+    /// Starts with a version of the image.
+    pub(crate) async fn start(repository: &str, architecture: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let shelf = Arc::new(Shelf::default());
+        let things = Arc::clone(&shelf);
+        let server = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(answer(stream, Arc::clone(&things)));
+            }
+        });
+        let image = ImageName::parse(&format!("127.0.0.1:{port}/{repository}:1")).unwrap();
+        let registry = Self {
+            image,
+            shelf,
+            server,
+        };
+        registry.publish("first", architecture);
+        registry
+    }
+
+    /// Puts another version in the place of the first; returns its digest.
+    pub(crate) fn publish(&self, content: &str, architecture: &str) -> String {
+        // Of its own, because an engine keeps equal images as one.
+        let content = &format!("{} {content}", self.image);
+        let mut layer = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        layer
+            .append_data(&mut header, "content", content.as_bytes())
+            .unwrap();
+        let layer = layer.into_inner().unwrap();
+        let config = json!({
+            "architecture": architecture, "os": "linux", "config": {},
+            "rootfs": {"type": "layers", "diff_ids": [digest(&layer)]},
+        });
+        let config = config.to_string().into_bytes();
+        let blob = |kind: &str, bytes: &[u8]| json!({"mediaType": kind, "size": bytes.len(), "digest": digest(bytes)});
+        let manifest = json!({
+            "schemaVersion": 2, "mediaType": MANIFEST,
+            "config": blob("application/vnd.docker.container.image.v1+json", &config),
+            "layers": [blob("application/vnd.docker.image.rootfs.diff.tar.gzip", &layer)],
+        });
+        let manifest = manifest.to_string().into_bytes();
+        let name = digest(&manifest);
+        let mut things = self.shelf.things.lock().unwrap();
+        for (path, kind, bytes) in [
+            ("/v2/".to_owned(), "application/json", b"{}".to_vec()),
+            ("/manifests/1".to_owned(), MANIFEST, manifest.clone()),
+            (format!("/manifests/{name}"), MANIFEST, manifest),
+            (
+                format!("/blobs/{}", digest(&config)),
+                "application/octet-stream",
+                config,
+            ),
+            (
+                format!("/blobs/{}", digest(&layer)),
+                "application/octet-stream",
+                layer,
+            ),
+        ] {
+            things.insert(path, (kind, bytes));
+        }
+        name
+    }
+
+    /// Returns how often somebody began to talk with the registry.
+    pub(crate) fn visits(&self) -> usize {
+        self.shelf.visits.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    format!("sha256:{}", Digest::of(bytes).as_str())
+}
+
+async fn answer(mut stream: TcpStream, shelf: Arc<Shelf>) {
+    let mut request = vec![0; 8192];
+    let length = stream.read(&mut request).await.unwrap_or(0);
+    let request = String::from_utf8_lossy(&request[..length]).into_owned();
+    let mut words = request.split(' ');
+    let (method, path) = (
+        words.next().unwrap_or_default(),
+        words.next().unwrap_or_default(),
+    );
+    if path.ends_with("/v2/") {
+        shelf.visits.fetch_add(1, Ordering::SeqCst);
+    }
+    let thing = {
+        let things = shelf.things.lock().unwrap();
+        things
+            .iter()
+            .find(|(end, _)| path.ends_with(end.as_str()))
+            .map(|(_, thing)| thing.clone())
+    };
+    let (status, kind, bytes) = match thing {
+        Some((kind, bytes)) => ("200 OK", kind, bytes),
+        None => ("404 Not Found", "text/plain", Vec::new()),
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\
+         Docker-Content-Digest: {}\r\nDocker-Distribution-Api-Version: registry/2.0\r\nConnection: close\r\n\r\n",
+        bytes.len(),
+        digest(&bytes)
+    );
+    // Whoever asked may be gone; then there is nobody to tell.
+    stream.write_all(head.as_bytes()).await.ok();
+    if method != "HEAD" {
+        stream.write_all(&bytes).await.ok();
+    }
+}

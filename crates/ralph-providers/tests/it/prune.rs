@@ -1,0 +1,88 @@
+//! What is left on an engine besides sandboxes is found and removed, and nothing else.
+
+use std::process::Command;
+
+use jiff::{SignedDuration, Timestamp};
+use ralph_core::ports::{SandboxProvider as _, SandboxSpec};
+use ralph_providers::sandbox::{DockerProvider, DockerSettings, Remnant};
+use ralph_test::{BASE_IMAGE, PrivateEngine, left_out_without_docker};
+
+const OLD: &str = "ralph-guest-0000000000000000";
+const USED: &str = "ralph-guest-1111111111111111";
+const HALF: &str = "ralph-guest-2222222222222222";
+
+fn docker(engine: &PrivateEngine, args: &[&str]) -> String {
+    let output = Command::new("docker")
+        .args(["--host", &engine.host()])
+        .args(args)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "docker {args:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn volumes(engine: &PrivateEngine) -> Vec<String> {
+    let text = docker(engine, &["volume", "ls", "--quiet"]);
+    let mut names: Vec<String> = text.lines().map(str::to_owned).collect();
+    names.sort();
+    names
+}
+
+/// Makes programs of other builds: one that nothing uses, one that a stopped container uses, one of
+/// which only the proof is left; and what only looks like one. Returns a filling that was left.
+fn litter(engine: &PrivateEngine) -> String {
+    let make = |name: &str, label: &str| {
+        let label = format!("ralph.guest={label}");
+        docker(engine, &["volume", "create", "--label", &label, name]);
+    };
+    for program in [OLD, USED] {
+        make(program, program);
+        make(&format!("{program}-filled"), program);
+    }
+    make(&format!("{HALF}-filled"), HALF);
+    docker(engine, &["volume", "create", "ralph-guest-lookalike"]);
+    let mount = format!("{USED}:/x");
+    docker(engine, &["create", "--volume", &mount, BASE_IMAGE, "true"]);
+    let label = format!("ralph.guest={OLD}");
+    docker(engine, &["create", "--label", &label, BASE_IMAGE, "true"])
+}
+
+#[tokio::test]
+async fn programs_of_other_builds_go_when_nothing_uses_them() {
+    if left_out_without_docker() {
+        return;
+    }
+    let engine = PrivateEngine::start().unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let mut settings = DockerSettings::new(BASE_IMAGE, state.path());
+    settings.host = Some(engine.host());
+    let provider = DockerProvider::new(settings);
+    let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
+    sandbox.remove().await.unwrap();
+    let mut expected = volumes(&engine);
+    assert_eq!(expected.len(), 2, "the program of this build: {expected:?}");
+    let filling = litter(&engine);
+
+    let now = Timestamp::now();
+    let hour = SignedDuration::from_hours(1);
+    assert_eq!(provider.remnants(now - hour).await.unwrap(), []);
+    let remnants = provider.remnants(now + hour).await.unwrap();
+    let program = |name: &str| Remnant::Program(name.to_owned());
+    assert_eq!(
+        remnants,
+        [program(OLD), program(HALF), Remnant::Filling(filling)]
+    );
+    for remnant in &remnants {
+        provider.remove_remnant(remnant).await.unwrap();
+        // Twice is fine.
+        provider.remove_remnant(remnant).await.unwrap();
+    }
+    // Used again in the meantime.
+    provider.remove_remnant(&program(USED)).await.unwrap();
+    assert_eq!(provider.remnants(now + hour).await.unwrap(), []);
+    expected.extend([USED, &format!("{USED}-filled"), "ralph-guest-lookalike"].map(str::to_owned));
+    expected.sort();
+    assert_eq!(volumes(&engine), expected);
+    let containers = docker(&engine, &["ps", "--all", "--quiet"]);
+    assert_eq!(containers.lines().count(), 1);
+}

@@ -1,0 +1,169 @@
+//! Processes that multiply, hide, and refuse to end.
+
+use std::time::{Duration, Instant};
+
+use ralph_core::ports::{Ended, Exec, Sandbox};
+use ralph_providers::sandbox::Limits;
+use ralph_test::left_out_without_docker;
+
+use super::place::{AMPLE, Place, others, run, sh};
+
+const SHORT: Duration = Duration::from_secs(1);
+/// How long a sandbox may take to be usable again, whatever ran in it.
+const USABLE: Duration = Duration::from_secs(10);
+
+#[tokio::test]
+async fn a_fork_bomb_is_ended() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::with(|settings| {
+        settings.limits = Limits {
+            processes: 128,
+            ..Limits::default()
+        };
+    });
+    let sandbox = place.sandbox().await;
+    for bomb in [
+        // Each starts two others, for as long as it can.
+        "bomb() { bomb | bomb & }; bomb; exec sleep 60",
+        // Each is in a session of its own, ignores what it can and begins again when it may not fork.
+        "import os, signal
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT): signal.signal(number, signal.SIG_IGN)
+while True:
+    try:
+        if os.fork() == 0: os.setsid()
+    except OSError: pass",
+    ] {
+        let exec = if bomb.starts_with("import") {
+            Exec::argv(["python3", "-c", bomb], SHORT)
+        } else {
+            Exec::shell(bomb, SHORT)
+        };
+        let started = Instant::now();
+        let (outcome, _) = run(&*sandbox, exec).await;
+        let took = (outcome.ended, outcome.process_limit);
+        assert_eq!(took, (Ended::TimedOut, true), "{bomb}");
+        assert_eq!(sh(&*sandbox, "echo usable").await, "usable\n");
+        assert!(
+            started.elapsed() < SHORT + USABLE,
+            "{:?}",
+            started.elapsed()
+        );
+        assert_eq!(others(&*sandbox).await, "0", "{bomb}");
+    }
+    // The next command is not blamed for the last one.
+    let (outcome, _) = run(&*sandbox, Exec::shell("true | true", AMPLE)).await;
+    assert!(!outcome.process_limit, "{outcome:?}");
+    place.end().await;
+}
+
+/// Leaves processes behind in every way that there is: as a daemon, without a terminal, without an
+/// environment, in a session of its own, with what asks it to end ignored.
+const LEAVERS: &str = r#"
+    beat='trap "" TERM HUP INT; while :; do echo . >> "$0"; sleep 0.02; done'
+    (setsid sh -c "$beat" one >/dev/null 2>&1 &)
+    nohup sh -c "$beat" two >/dev/null 2>&1 &
+    env -i setsid sh -c "(PATH=/usr/bin:/bin; $beat) & exit" three </dev/null >/dev/null 2>&1 &
+    python3 -c '
+import os, resource, sys
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+os.chdir("/"); os.closerange(0, 256); os.environ.clear()
+resource.setrlimit(10, (7, 7))  # that of file locks
+os.execv("/bin/sh", ["sh", "-c", sys.argv[1], os.path.join(sys.argv[2], "four")])' "PATH=/usr/bin:/bin; $beat" "$PWD"
+    while ! [ -s one ] || ! [ -s two ] || ! [ -s three ] || ! [ -s four ]; do sleep 0.01; done"#;
+
+/// Asserts that something has beaten, and that nothing does any more.
+async fn assert_still(sandbox: &dyn Sandbox) {
+    let line = "cat one two three four | wc -c; sleep 0.2; cat one two three four | wc -c; rm one two three four";
+    let counts = sh(sandbox, line).await;
+    let counts: Vec<&str> = counts.lines().collect();
+    assert_eq!(counts[0], counts[1], "something still runs");
+    assert_eq!(others(sandbox).await, "0");
+}
+
+#[tokio::test]
+async fn nothing_survives_its_command() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::new();
+    let sandbox = place.sandbox().await;
+    // At its end.
+    let (outcome, _) = run(&*sandbox, Exec::shell(LEAVERS, AMPLE)).await;
+    assert_eq!(outcome.ended, Ended::Exited(0));
+    assert!(outcome.duration < Duration::from_secs(5), "{outcome:?}");
+    assert_still(&*sandbox).await;
+    // At its timeout.
+    let line = format!("{LEAVERS}; trap '' TERM; while :; do sleep 1; done");
+    let (outcome, _) = run(&*sandbox, Exec::shell(line, SHORT * 2)).await;
+    assert_eq!(outcome.ended, Ended::TimedOut);
+    assert!(outcome.duration < SHORT * 2 + USABLE, "{outcome:?}");
+    assert_still(&*sandbox).await;
+    // When it kills itself.
+    let line = format!("{LEAVERS}; kill -9 $$");
+    let (outcome, _) = run(&*sandbox, Exec::shell(line, AMPLE)).await;
+    assert_eq!(outcome.ended, Ended::Signalled(9));
+    assert_still(&*sandbox).await;
+    place.end().await;
+}
+
+#[tokio::test]
+async fn what_one_command_left_is_not_taken_for_anothers() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::new();
+    let sandbox = place.sandbox().await;
+    // While another one runs, which must not notice.
+    let long = "(env -i setsid sh -c 'PATH=/usr/bin:/bin; while ! [ -f stop ]; do echo . >> other; sleep 0.02; done' </dev/null >/dev/null 2>&1 &)
+        while ! [ -f stop ]; do sleep 0.02; done; sleep 0.1; echo ended";
+    let short = async {
+        sh(&*sandbox, "while ! [ -s other ]; do sleep 0.01; done").await;
+        sh(&*sandbox, LEAVERS).await;
+        let line = "cat one two three four | wc -c; wc -c < other; sleep 0.3; cat one two three four | wc -c; wc -c < other; touch stop";
+        sh(&*sandbox, line).await
+    };
+    let (long, counts) = tokio::join!(sh(&*sandbox, long), short);
+    assert_eq!(long, "ended\n");
+    let counts: Vec<u64> = counts
+        .lines()
+        .map(|line| line.trim().parse().unwrap())
+        .collect();
+    assert_eq!(counts[0], counts[2], "what the short one left still runs");
+    assert!(counts[1] < counts[3], "what the long one left was ended");
+    assert_eq!(others(&*sandbox).await, "0");
+    place.end().await;
+}
+
+#[tokio::test]
+async fn a_command_may_kill_all_that_it_can() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::new();
+    let sandbox = place.sandbox().await;
+    let line = "sleep 60 & kill -9 -1; echo survived; kill -9 1 2>/dev/null || echo refused; kill -TERM 1 2>/dev/null || echo refused";
+    assert_eq!(sh(&*sandbox, line).await, "survived\nrefused\nrefused\n");
+    let (outcome, _) = run(
+        &*sandbox,
+        Exec::shell("sh -c 'kill -9 -1'; echo not reached", AMPLE),
+    )
+    .await;
+    assert_eq!(outcome.ended, Ended::Signalled(9));
+    // Stopped, or without anybody to wait for it: it is ended all the same.
+    let (outcome, _) = run(
+        &*sandbox,
+        Exec::shell("kill -STOP $$; echo not reached", SHORT),
+    )
+    .await;
+    assert_eq!(outcome.ended, Ended::TimedOut);
+    let line = "python3 -c 'import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.kill(os.getppid(), 9); signal.pause()'";
+    let (outcome, _) = run(&*sandbox, Exec::shell(line, AMPLE)).await;
+    assert_eq!(outcome.ended, Ended::Signalled(9));
+    assert!(outcome.duration < USABLE, "{outcome:?}");
+    assert_eq!(others(&*sandbox).await, "0");
+    place.end().await;
+}

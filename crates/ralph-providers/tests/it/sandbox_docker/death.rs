@@ -1,0 +1,159 @@
+//! Containers that are paused, killed or removed while a command runs.
+
+use std::time::{Duration, Instant};
+
+use ralph_core::ports::{
+    Ended, Exec, ExecOutcome, Sandbox, SandboxError, SandboxProvider as _, WriteMode,
+};
+use ralph_providers::sandbox::Limits;
+use ralph_test::left_out_without_docker;
+
+use super::place::{AMPLE, Place, object, others, repo, run, sh, try_run};
+
+/// A command that says that it runs, and then does nothing more.
+const LONG: &str = "echo kept > file; (setsid sleep 60 &); echo begun > begun; sleep 60";
+
+/// Runs a command, does something to its container as soon as it runs, and returns what came of it.
+async fn struck(
+    place: &Place,
+    sandbox: &dyn Sandbox,
+    exec: Exec,
+    blow: &[&str],
+) -> Result<ExecOutcome, SandboxError> {
+    let container = object(sandbox.id());
+    let strike = async {
+        let deadline = Instant::now() + AMPLE;
+        while sandbox.read(&repo("begun"), 100).await.is_err() {
+            assert!(Instant::now() < deadline, "the command has not begun");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        place.docker(&[blow, &[&container]].concat());
+    };
+    let ((outcome, _), ()) = tokio::join!(try_run(sandbox, exec), strike);
+    outcome
+}
+
+fn why(outcome: Result<ExecOutcome, SandboxError>) -> String {
+    match outcome {
+        Err(SandboxError::Interrupted { why }) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Asserts that a sandbox works as before, with its files and without its old processes.
+async fn assert_usable(sandbox: &dyn Sandbox) {
+    assert_eq!(sh(sandbox, "cat file; rm -f begun file").await, "kept\n");
+    assert_eq!(others(sandbox).await, "0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_deaths_are_told_apart() {
+    if left_out_without_docker() {
+        return;
+    }
+    for place in [Place::new(), Place::attached()] {
+        let sandbox = place.sandbox().await;
+        // The command by itself.
+        let (outcome, _) = run(&*sandbox, Exec::shell("kill -9 $$", AMPLE)).await;
+        assert_eq!(outcome.ended, Ended::Signalled(9));
+        // The container from outside.
+        let outcome = struck(&place, &*sandbox, Exec::shell(LONG, AMPLE), &["kill"]).await;
+        assert_eq!(
+            why(outcome),
+            "the sandbox's container was killed from outside"
+        );
+        assert_usable(&*sandbox).await;
+        // Asked to stop.
+        let outcome = struck(&place, &*sandbox, Exec::shell(LONG, AMPLE), &["stop"]).await;
+        assert_eq!(
+            why(outcome),
+            "the sandbox's container stopped with exit code 0"
+        );
+        assert_usable(&*sandbox).await;
+        // While nothing runs: nobody has to know.
+        place.docker(&["kill", &object(sandbox.id())]);
+        assert_eq!(sh(&*sandbox, "echo again").await, "again\n");
+        place.docker(&["stop", &object(sandbox.id())]);
+        sandbox
+            .write(&repo("file"), b"x", WriteMode::Replace)
+            .await
+            .unwrap();
+        place.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_killed_container_is_not_one_without_memory() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::with(|settings| {
+        settings.limits = Limits {
+            memory: Some(64 << 20),
+            ..Limits::default()
+        };
+    });
+    let sandbox = place.sandbox().await;
+    let hungry = Exec::argv(["python3", "-c", "x = b'x' * (200 << 20)"], AMPLE);
+    let (outcome, _) = run(&*sandbox, hungry).await;
+    assert_eq!(outcome.ended, Ended::OutOfMemory);
+    // The engine remembers that, and says so about the whole container.
+    let outcome = struck(&place, &*sandbox, Exec::shell(LONG, AMPLE), &["kill"]).await;
+    let said = "the sandbox's container was killed from outside, or for lack of memory";
+    assert_eq!(why(outcome), said);
+    assert_usable(&*sandbox).await;
+    place.end().await;
+}
+
+#[tokio::test]
+async fn a_paused_container_is_noticed_by_our_own_clock() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::new();
+    let sandbox = place.sandbox().await;
+    let exec = Exec::shell(LONG, Duration::from_secs(1));
+    let started = Instant::now();
+    let outcome = struck(&place, &*sandbox, exec, &["pause"]).await;
+    assert_eq!(
+        why(outcome),
+        "the sandbox does not respond: its container is paused"
+    );
+    assert!(
+        started.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        started.elapsed()
+    );
+    assert_usable(&*sandbox).await;
+    place.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removed_container_is_gone_and_its_workspace_is_not() {
+    if left_out_without_docker() {
+        return;
+    }
+    for place in [Place::new(), Place::attached()] {
+        let sandbox = place.sandbox().await;
+        let outcome = struck(
+            &place,
+            &*sandbox,
+            Exec::shell(LONG, AMPLE),
+            &["rm", "--force"],
+        )
+        .await;
+        assert!(
+            matches!(&outcome, Err(SandboxError::Gone(id)) if id == sandbox.id()),
+            "{outcome:?}"
+        );
+        // It stays so, and says so at once.
+        let (outcome, _) = try_run(&*sandbox, Exec::shell("true", AMPLE)).await;
+        assert!(matches!(outcome, Err(SandboxError::Gone(_))), "{outcome:?}");
+        let written = sandbox.write(&repo("file"), b"x", WriteMode::Replace).await;
+        assert!(matches!(written, Err(SandboxError::Gone(_))), "{written:?}");
+        let again = place.provider.attach(sandbox.id()).await.unwrap().unwrap();
+        assert_usable(&*again).await;
+        sandbox.remove().await.unwrap();
+        place.end().await;
+    }
+}

@@ -1,0 +1,103 @@
+//! Images that a test makes for itself.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ralph_test::BASE_IMAGE;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+/// An image that is removed with this value.
+pub(super) struct Image {
+    pub(super) tag: String,
+}
+
+impl Image {
+    /// Builds an image on top of the usual one from the lines of a Dockerfile.
+    pub(super) fn built(lines: &str) -> Self {
+        let image = Self { tag: unique_tag() };
+        let file = format!("FROM {BASE_IMAGE}\n{lines}\n");
+        feed(
+            &["build", "--quiet", "--tag", &image.tag, "-"],
+            file.as_bytes(),
+        );
+        image
+    }
+
+    /// Makes an image for machines of this kind, with a single file in it, which is no program.
+    pub(super) fn bare(architecture: &str) -> Self {
+        let image = Self { tag: unique_tag() };
+        let layer = archive(&[("file", b"")]);
+        let digest: String = Sha256::digest(&layer)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let config = json!({
+            "architecture": architecture,
+            "os": "linux",
+            "config": {},
+            "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{digest}")]},
+        });
+        let manifest = json!([{
+            "Config": "config.json",
+            "RepoTags": [image.tag],
+            "Layers": ["layer.tar"],
+        }]);
+        let all = archive(&[
+            ("layer.tar", &layer),
+            ("config.json", config.to_string().as_bytes()),
+            ("manifest.json", manifest.to_string().as_bytes()),
+        ]);
+        feed(&["load"], &all);
+        image
+    }
+}
+
+fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, bytes) in files {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, name, *bytes).unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        let removed = Command::new("docker")
+            .args(["image", "rm", "--force", &self.tag])
+            .output();
+        // One that stays is in nobody's way but the eye's.
+        drop(removed);
+    }
+}
+
+fn unique_tag() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("ralph-test-hostile:{}-{count}", std::process::id())
+}
+
+/// Runs `docker` with something to read; it has to succeed.
+fn feed(arguments: &[&str], input: &[u8]) {
+    let mut docker = Command::new("docker")
+        .args(arguments)
+        // The builder that every engine has.
+        .env("DOCKER_BUILDKIT", "0")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    docker.stdin.take().unwrap().write_all(input).unwrap();
+    let output = docker.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "`docker {}`: {said}",
+        arguments.join(" ")
+    );
+}

@@ -1,0 +1,195 @@
+//! What a container may use of the machine, by what the engine says and by what is felt inside.
+
+use std::collections::BTreeMap;
+
+use ralph_core::ports::{Ended, Exec};
+use ralph_providers::sandbox::Limits;
+use ralph_test::left_out_without_docker;
+use serde_json::{Value, json};
+
+use super::place::{AMPLE, Place, inspect, run, sh};
+
+const MEBIBYTE: u64 = 1 << 20;
+
+/// All that the container's first process may ever have: to give files away, to go everywhere in
+/// the workspace, to signal, and to become somebody else.
+const CAPABILITIES: &str = "00000000000000eb";
+
+fn small() -> Place {
+    Place::with(|settings| {
+        settings.limits = Limits {
+            cpus: Some(0.5),
+            memory: Some(256 * MEBIBYTE),
+            processes: 40,
+            ..Limits::default()
+        };
+    })
+}
+
+#[tokio::test]
+async fn the_engine_says_what_a_container_may_use() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = small();
+    let sandbox = place.sandbox().await;
+    let inspected = inspect(&place, sandbox.id());
+    let host = &inspected["HostConfig"];
+    let said: Vec<&Value> = [
+        "NetworkMode",
+        "Memory",
+        "MemorySwap",
+        "NanoCpus",
+        "PidsLimit",
+        "Privileged",
+        "ReadonlyRootfs",
+        "IpcMode",
+        "PidMode",
+        "UTSMode",
+        "UsernsMode",
+        "AutoRemove",
+        "CapDrop",
+        "ShmSize",
+        "Dns",
+        "DnsSearch",
+    ]
+    .map(|name| &host[name])
+    .into();
+    let expected = json!([
+        "none",
+        256 * MEBIBYTE,
+        256 * MEBIBYTE,
+        500_000_000,
+        40,
+        false,
+        true,
+        "private",
+        "",
+        "",
+        "",
+        false,
+        ["ALL"],
+        32 * MEBIBYTE,
+        ["127.0.0.1"],
+        ["."],
+    ]);
+    assert_eq!(json!(said), expected);
+    // Engines write a capability with or without its prefix.
+    let added = host["CapAdd"].to_string().replace("CAP_", "");
+    let expected = r#"["CHOWN","DAC_OVERRIDE","FOWNER","KILL","SETGID","SETUID"]"#;
+    assert_eq!(added, expected);
+    for nothing in [
+        "Binds",
+        "Devices",
+        "DeviceRequests",
+        "GroupAdd",
+        "Links",
+        "VolumesFrom",
+        "PortBindings",
+    ] {
+        let empty = [Value::Null, json!([]), json!({})].contains(&host[nothing]);
+        assert!(empty, "{nothing}: {}", host[nothing]);
+    }
+    let security = host["SecurityOpt"].as_array().unwrap();
+    assert_eq!(security.len(), 2, "{security:?}");
+    assert_eq!(security[0], "no-new-privileges");
+    assert!(security[1].as_str().unwrap().starts_with("seccomp={"));
+    assert_eq!(inspected["Config"]["User"], "0:0");
+    // Or the engine would run the image's own check as root.
+    assert_eq!(inspected["Config"]["Healthcheck"]["Test"], json!(["NONE"]));
+    place.end().await;
+}
+
+#[tokio::test]
+async fn a_command_feels_its_limits() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = small();
+    let sandbox = place.sandbox().await;
+
+    // For a second of a clock on the wall, half a second of a processor.
+    let busy = "import time
+end = time.monotonic() + 1
+while time.monotonic() < end: pass
+print(time.process_time())";
+    let (_, output) = run(&*sandbox, Exec::argv(["python3", "-c", busy], AMPLE)).await;
+    let used: f64 = output.stdout_text().trim().parse().unwrap();
+    assert!(used < 0.75, "{used} s of a processor");
+
+    let crowd = "import os, time
+started = 0
+try:
+    while started < 100:
+        if os.fork() == 0: time.sleep(60)
+        started += 1
+except BlockingIOError: pass
+print(started)";
+    let (outcome, output) = run(&*sandbox, Exec::argv(["python3", "-c", crowd], AMPLE)).await;
+    let started: u32 = output.stdout_text().trim().parse().unwrap();
+    assert!((30..40).contains(&started), "{started} processes");
+    assert!(outcome.process_limit, "{outcome:?}");
+
+    let hungry = "x = b'x' * (300 << 20)";
+    let (outcome, _) = run(&*sandbox, Exec::argv(["python3", "-c", hungry], AMPLE)).await;
+    assert_eq!(outcome.ended, Ended::OutOfMemory);
+
+    // What is in memory instead of on a disk cannot use all of it up.
+    let line = "head -c 1G /dev/zero > /tmp/x; head -c 1G /dev/zero > /var/tmp/x; head -c 1G /dev/zero > /dev/shm/x
+        rm -f /tmp/x /var/tmp/x /dev/shm/x; echo done";
+    let (outcome, output) = run(&*sandbox, Exec::shell(line, AMPLE)).await;
+    let said = (outcome.ended, output.stdout_text());
+    assert_eq!(said, (Ended::Exited(0), "done\n".to_owned()));
+    assert_eq!(output.stderr_text().matches("No space left").count(), 3);
+    place.end().await;
+}
+
+#[tokio::test]
+async fn a_command_has_no_rights() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::new();
+    let sandbox = place.sandbox().await;
+    let status = sh(&*sandbox, "cat /proc/self/status").await;
+    let fields: BTreeMap<&str, &str> = status
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name, value.trim()))
+        .collect();
+    let none = "0000000000000000";
+    for (name, value) in [
+        ("Uid", "10001\t10001\t10001\t10001"),
+        ("Gid", "10001\t10001\t10001\t10001"),
+        ("Groups", ""),
+        ("CapInh", none),
+        ("CapPrm", none),
+        ("CapEff", none),
+        ("CapBnd", CAPABILITIES),
+        ("CapAmb", none),
+        ("NoNewPrivs", "1"),
+        ("Seccomp", "2"),
+        // Nothing that the first process can have blocked or ignored.
+        ("SigBlk", none),
+        ("SigIgn", none),
+    ] {
+        assert_eq!(fields[name], value, "{name}");
+    }
+
+    let line = r#"for f in /x /etc/x /usr/bin/x /root/x /workspace/x /.ralph-guest/x /.ralph-link/x /run/x /sys/x; do
+            (echo x > "$f") 2>&1 | sed 's/.*: //' ; done | sort | uniq -c | sed 's/^ *//'
+        for f in "$HOME" "$TMPDIR" /tmp /var/tmp /dev/shm ../scratch .; do
+            printf '#!/bin/sh\necho "ran"\n' > "$f/tool" && chmod 755 "$f/tool" && "$f/tool" || echo "not in $f"; done"#;
+    let (_, output) = run(&*sandbox, Exec::shell(line, AMPLE)).await;
+    // A shared memory is not for programs; everything else that can be written can be run.
+    assert_eq!(
+        output.stdout_text(),
+        "4 Permission denied\n5 Read-only file system\nran\nran\nran\nran\nnot in /dev/shm\nran\nran\n"
+    );
+
+    // Programs that would give rights to whoever starts them give none.
+    let line = "cp /bin/sh ./shell && chmod 4755 shell && ./shell -p -c 'id -u'; su -c 'id -u' 2>/dev/null; \
+        mount -t tmpfs x /tmp 2>/dev/null; passwd -d root 2>/dev/null; echo end";
+    assert_eq!(sh(&*sandbox, line).await, "10001\nend\n");
+    place.end().await;
+}

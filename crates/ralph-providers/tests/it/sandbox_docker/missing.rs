@@ -1,0 +1,130 @@
+//! What a sandbox needs and does not find: an image, a machine that fits, room.
+
+use std::time::Duration;
+
+use ralph_core::ports::{Ended, Exec, SandboxError, SandboxProvider as _, SandboxSpec};
+use ralph_providers::sandbox::Limits;
+use ralph_test::left_out_without_docker;
+
+use super::image::Image;
+use super::place::{AMPLE, Place, others, run, sh};
+
+/// Tries to make a sandbox, which has to fail without leaving anything behind, and returns why.
+async fn refused(place: &Place) -> (String, String) {
+    let made = place.provider.create(&SandboxSpec::default()).await;
+    place.assert_empty();
+    match made.map(drop) {
+        Err(SandboxError::Provider(problem)) => (problem.what, problem.fix),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_missing_image_is_named_with_the_way_to_build_it() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::with(|settings| settings.image = "ralph-test-hostile:none".into());
+    let (what, fix) = refused(&place).await;
+    assert_eq!(what, "there is no image `ralph-test-hostile:none`");
+    assert!(fix.contains("`ralph image build`"), "{fix}");
+
+    // Also one that disappears after it was found.
+    let image = Image::built("LABEL vanishes=soon");
+    let place = Place::with(|settings| settings.image.clone_from(&image.tag));
+    let first = place.sandbox().await;
+    let second = place.sandbox().await;
+    first.remove().await.unwrap();
+    let tag = image.tag.clone();
+    drop(image);
+    let missing = format!("there is no image `{tag}`");
+    let made = place
+        .provider
+        .create(&SandboxSpec::default())
+        .await
+        .map(drop);
+    assert_eq!(made.unwrap_err().to_string(), missing);
+    // Sandboxes that are there can still be listed, used and removed, but not be made anew.
+    for provider in [&place.provider, &place.another()] {
+        assert_eq!(provider.list().await.unwrap().len(), 1);
+    }
+    assert_eq!(sh(&*second, "echo works").await, "works\n");
+    let attached = place.another().attach(second.id()).await.map(drop);
+    assert_eq!(attached.unwrap_err().to_string(), missing);
+    assert_eq!(sh(&*second, "echo works").await, "works\n");
+    place.end().await;
+}
+
+#[tokio::test]
+async fn an_image_for_another_machine_is_not_started() {
+    if left_out_without_docker() {
+        return;
+    }
+    let image = Image::bare("s390x");
+    let place = Place::with(|settings| settings.image.clone_from(&image.tag));
+    let (what, fix) = refused(&place).await;
+    assert!(
+        what.contains("is for `s390x`, the Docker Engine's machine is"),
+        "{what}"
+    );
+    assert!(fix.contains("`ralph image build`"), "{fix}");
+}
+
+#[tokio::test]
+async fn limits_beyond_the_machine_are_told_beforehand() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::with(|settings| {
+        settings.limits = Limits {
+            cpus: Some(4096.0),
+            memory: Some(1 << 50),
+            ..Limits::default()
+        };
+    });
+    let problems = place.provider.preflight().await;
+    let what: Vec<&str> = problems
+        .iter()
+        .map(|problem| problem.what.as_str())
+        .collect();
+    assert_eq!(what.len(), 2, "{what:?}");
+    assert!(
+        what[0].starts_with("the sandbox should have 4096 processors, the engine's machine has "),
+        "{what:?}"
+    );
+    assert!(
+        what[1].starts_with("the sandbox should have 1048576.0 GiB of memory, "),
+        "{what:?}"
+    );
+    refused(&place).await;
+}
+
+#[tokio::test]
+async fn a_full_disk_ends_a_command() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::with(|settings| {
+        settings.limits = Limits {
+            disk: 50 << 20,
+            ..Limits::default()
+        };
+    });
+    let sandbox = place.sandbox().await;
+    // Written by a process that hides, and by many small files.
+    for line in [
+        "head -c 100M /dev/zero > file; (setsid sleep 60 &); sleep 60; echo not reached",
+        "cd ../home; head -c 60M /dev/zero | split -b 100k; sleep 60",
+    ] {
+        let (outcome, output) = run(&*sandbox, Exec::shell(line, AMPLE)).await;
+        assert_eq!(outcome.ended, Ended::DiskLimit, "{line}");
+        assert!(outcome.duration < Duration::from_secs(15), "{outcome:?}");
+        assert_eq!(output.stdout_text(), "");
+        assert_eq!(others(&*sandbox).await, "0");
+        // There is time to make room.
+        sh(&*sandbox, "sleep 1.5; rm -rf ./* ../home/*").await;
+    }
+    // A hole takes no room.
+    sh(&*sandbox, "truncate -s 100G hole; sleep 1.5").await;
+    place.end().await;
+}

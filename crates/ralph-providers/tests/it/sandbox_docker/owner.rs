@@ -1,0 +1,93 @@
+//! Sandboxes whose ralph has died.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use ralph_core::ports::{Labels, SandboxId, SandboxProvider as _, SandboxSpec};
+use ralph_providers::sandbox::{DockerProvider, DockerSettings, Found};
+use ralph_test::{BASE_IMAGE, left_out_without_docker};
+
+use super::place::{Place, object, sh};
+
+/// The state directory of the process that is killed.
+const STATE: &str = "RALPH_TEST_STATE";
+const TEST: &str = "sandbox_docker::owner::what_a_killed_ralph_left_is_found";
+
+/// Makes a sandbox with a command in it, and kills this process while that runs.
+async fn leave_behind(state: &Path) {
+    let provider = DockerProvider::new(DockerSettings::new(BASE_IMAGE, state));
+    let spec = SandboxSpec {
+        labels: Labels::from([("run".into(), "left".into())]),
+        ..SandboxSpec::default()
+    };
+    let sandbox = provider.create(&spec).await.unwrap();
+    sh(&*sandbox, "echo kept > file; (setsid sleep 600 &)").await;
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)
+        .unwrap();
+}
+
+async fn found(place: &Place) -> Vec<Found> {
+    let mut found = place.provider.survey().await.unwrap();
+    found.retain(|found| found.state == place.state());
+    found
+}
+
+fn owned(found: &[Found]) -> Vec<(SandboxId, bool)> {
+    found
+        .iter()
+        .map(|found| (found.id.clone(), found.owner_is_dead))
+        .collect()
+}
+
+#[tokio::test]
+async fn what_a_killed_ralph_left_is_found() {
+    if let Some(state) = std::env::var_os(STATE) {
+        return leave_behind(Path::new(&state)).await;
+    }
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::new();
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args([TEST, "--exact"])
+        .env(STATE, place.state())
+        .output()
+        .unwrap()
+        .status;
+    assert!(!status.success());
+    let left = found(&place).await;
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(left[0].owner_is_dead, "{left:?}");
+    assert_eq!(
+        left[0].labels,
+        Labels::from([("run".into(), "left".into())])
+    );
+    let id = left[0].id.clone();
+
+    // Nothing runs in it any more, though nobody has looked after it.
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let running = ["inspect", "--format", "{{.State.Running}}", &object(&id)];
+    while place.docker(&running) != "false" {
+        assert!(Instant::now() < deadline, "the container still runs");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+
+    // Whoever takes it over is its owner, and lives.
+    let mine = place.sandbox().await;
+    let mut expected = vec![(id.clone(), true), (mine.id().clone(), false)];
+    expected.sort_by(|a, b| a.0.0.cmp(&b.0.0));
+    assert_eq!(owned(&found(&place).await), expected);
+    let adopted = place.provider.attach(&id).await.unwrap().unwrap();
+    assert_eq!(sh(&*adopted, "cat file").await, "kept\n");
+    expected
+        .iter_mut()
+        .for_each(|(_, is_dead)| *is_dead = false);
+    assert_eq!(owned(&found(&place).await), expected);
+
+    // One that nobody wants is removed without being started.
+    place.provider.discard(&id).await.unwrap();
+    place.provider.discard(&id).await.unwrap();
+    assert_eq!(owned(&found(&place).await), [(mine.id().clone(), false)]);
+    place.end().await;
+}

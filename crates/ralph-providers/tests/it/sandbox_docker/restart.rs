@@ -1,0 +1,88 @@
+//! An engine that is killed and started again while a command runs.
+
+use std::time::{Duration, Instant};
+
+use ralph_core::ports::{Exec, SandboxError, SandboxProvider as _, WriteMode};
+use ralph_providers::sandbox::Reach;
+use ralph_test::{PrivateEngine, left_out_without_docker};
+
+use super::place::{AMPLE, Place, repo, sh, try_run};
+
+/// How long the outcome of a command may stay unknown.
+const KNOWN: Duration = Duration::from_mins(1);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_engine_that_comes_back_brings_its_sandboxes() {
+    if left_out_without_docker() {
+        return;
+    }
+    let mut engine = tokio::task::spawn_blocking(|| PrivateEngine::start().unwrap())
+        .await
+        .unwrap();
+    let at = |reach| {
+        let host = engine.host();
+        Place::with(move |settings| {
+            settings.host = Some(host);
+            settings.reach = reach;
+        })
+    };
+    let places = [at(Reach::Nearest), at(Reach::Attached)];
+    let sandboxes = [places[0].sandbox().await, places[1].sandbox().await];
+    for sandbox in &sandboxes {
+        sandbox
+            .write(&repo("file"), b"kept", WriteMode::Replace)
+            .await
+            .unwrap();
+    }
+    let restart = tokio::task::spawn_blocking(move || {
+        std::thread::sleep(Duration::from_millis(500));
+        engine.kill().unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+        engine.restart().unwrap();
+        engine
+    });
+    let started = Instant::now();
+    let long = || Exec::shell("echo begun; sleep 600", AMPLE * 10);
+    let (one, other) = tokio::join!(
+        try_run(&*sandboxes[0], long()),
+        try_run(&*sandboxes[1], long()),
+    );
+    assert!(started.elapsed() < KNOWN, "{:?}", started.elapsed());
+    for (outcome, output) in [one, other] {
+        assert!(
+            matches!(outcome, Err(SandboxError::Interrupted { .. })),
+            "{outcome:?}"
+        );
+        assert_eq!(output.stdout_text(), "begun\n");
+    }
+    for sandbox in &sandboxes {
+        assert_eq!(sh(&**sandbox, "cat file; echo works").await, "keptworks\n");
+    }
+    let engine = restart.await.unwrap();
+
+    // And without an engine: a provider says so, and how to mend it.
+    drop(sandboxes);
+    let gone = Place::with(|settings| settings.host = Some(engine.host()));
+    for place in places {
+        place.end().await;
+    }
+    tokio::task::spawn_blocking(move || drop(engine))
+        .await
+        .unwrap();
+    let problems = gone.provider.preflight().await;
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(
+        problems[0]
+            .what
+            .starts_with("no Docker Engine runs here: there is no socket"),
+        "{problems:?}"
+    );
+    assert!(
+        problems[0]
+            .fix
+            .starts_with("start Docker, or set `DOCKER_HOST`"),
+        "{problems:?}"
+    );
+    let made = gone.provider.create(&Default::default()).await.map(drop);
+    assert!(matches!(made, Err(SandboxError::Provider(_))), "{made:?}");
+}

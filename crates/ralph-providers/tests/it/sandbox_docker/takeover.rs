@@ -1,0 +1,186 @@
+//! Sandboxes that another ralph takes over, whatever state their containers are in.
+
+use std::time::{Duration, Instant};
+
+use ralph_core::ports::{Exec, Sandbox, SandboxError, SandboxProvider as _, WriteMode};
+use ralph_providers::sandbox::DockerProvider;
+use ralph_test::left_out_without_docker;
+
+use super::place::{AMPLE, Place, object, others, repo, sh, try_run};
+
+async fn taken(provider: &DockerProvider, sandbox: &dyn Sandbox) -> Box<dyn Sandbox> {
+    provider.attach(sandbox.id()).await.unwrap().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_ones_commands_end() {
+    if left_out_without_docker() {
+        return;
+    }
+    for place in [Place::new(), Place::attached()] {
+        let first = place.sandbox().await;
+        let another = place.another();
+        let long = "(setsid sh -c 'while :; do echo . >> beat; sleep 0.02; done' &) ; sleep 60";
+        let running = try_run(&*first, Exec::shell(long, AMPLE));
+        let taking = async {
+            while first.read(&repo("beat"), 1 << 20).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            let second = taken(&another, &*first).await;
+            // At once, not only when the first one notices.
+            assert_eq!(others(&*second).await, "0");
+            second
+        };
+        let ((outcome, _), second) = tokio::join!(running, taking);
+        let said = outcome.unwrap_err().to_string();
+        let expected = format!(
+            "sandbox `{}` cannot be used: another ralph uses it now",
+            first.id()
+        );
+        assert_eq!(said, expected);
+
+        // The first one cannot disturb it any more, not even by trying.
+        let busy = try_run(&*second, Exec::shell("sleep 1; echo undisturbed", AMPLE));
+        let trying = async {
+            for _ in 0..2 {
+                let (outcome, _) = try_run(&*first, Exec::shell("touch late", AMPLE)).await;
+                assert_eq!(outcome.unwrap_err().to_string(), expected);
+                let written = first.write(&repo("late"), b"x", WriteMode::Replace).await;
+                assert!(
+                    matches!(written, Err(SandboxError::Provider(_))),
+                    "{written:?}"
+                );
+            }
+            drop(first);
+        };
+        let ((outcome, output), ()) = tokio::join!(busy, trying);
+        assert!(outcome.unwrap().ended.is_success());
+        assert_eq!(output.stdout_text(), "undisturbed\n");
+        assert_eq!(sh(&*second, "rm beat; ls -A").await, "");
+        place.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_container_may_be_in_any_state() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::new();
+    let first = place.sandbox().await;
+    sh(&*first, "echo kept > file").await;
+    let container = object(first.id());
+    let volume = format!("{container}:/workspace");
+    let create = [
+        "create",
+        "--name",
+        &container,
+        "--volume",
+        &volume,
+        "--network",
+        "none",
+        ralph_test::BASE_IMAGE,
+        "sleep",
+        "60",
+    ];
+    let states: [(&str, &[&[&str]]); 6] = [
+        ("running", &[]),
+        ("exited", &[&["kill", &container]]),
+        ("paused", &[&["pause", &container]]),
+        ("missing", &[&["rm", "--force", &container]]),
+        // Made by somebody else, who has nothing of ours in it.
+        ("created", &[&["rm", "--force", &container], &create]),
+        (
+            "strange",
+            &[
+                &["rm", "--force", &container],
+                &create,
+                &["start", &container],
+            ],
+        ),
+    ];
+    let mut holders = vec![first];
+    for (state, commands) in states {
+        for command in commands {
+            place.docker(command);
+        }
+        let started = Instant::now();
+        let next = taken(&place.another(), &*holders[0]).await;
+        assert_eq!(
+            sh(&*next, "cat file; id -u").await,
+            "kept\n10001\n",
+            "{state}"
+        );
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "{state}: {:?}",
+            started.elapsed()
+        );
+        // The earlier ones are still there, and still in nobody's way.
+        holders.push(next);
+    }
+    place.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_at_once_end_with_one() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::new();
+    let first = place.sandbox().await;
+    let (one, other) = (place.another(), place.another());
+    let (one, other) = tokio::join!(one.attach(first.id()), other.attach(first.id()));
+    let mut usable = 0;
+    for attached in [one, other] {
+        // The one that came too late may see it already while it attaches, or at its first command.
+        if let Ok(Some(sandbox)) = attached {
+            let (outcome, _) = try_run(&*sandbox, Exec::shell("true", AMPLE)).await;
+            usable += u32::from(outcome.is_ok());
+        }
+    }
+    assert_eq!(usable, 1);
+    place.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn several_sandboxes_at_once() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::new();
+    let (a, b, c, d) = tokio::join!(
+        place.sandbox(),
+        place.sandbox(),
+        place.sandbox(),
+        place.sandbox()
+    );
+    let all = [a, b, c, d];
+    for (number, sandbox) in all.iter().enumerate() {
+        sandbox
+            .write(
+                &repo("number"),
+                number.to_string().as_bytes(),
+                WriteMode::Replace,
+            )
+            .await
+            .unwrap();
+    }
+    let line =
+        |number: usize| format!("for i in 1 2 3 4 5 6 7 8; do cat number; done; exit {number}");
+    let ran = tokio::join!(
+        try_run(&*all[0], Exec::shell(line(0), AMPLE)),
+        try_run(&*all[1], Exec::shell(line(1), AMPLE)),
+        try_run(&*all[2], Exec::shell(line(2), AMPLE)),
+        try_run(&*all[3], Exec::shell(line(3), AMPLE)),
+    );
+    for (number, (outcome, output)) in [ran.0, ran.1, ran.2, ran.3].into_iter().enumerate() {
+        assert_eq!(
+            outcome.unwrap().ended.exit_code(),
+            i32::try_from(number).unwrap()
+        );
+        assert_eq!(output.stdout_text(), number.to_string().repeat(8));
+    }
+    assert_eq!(place.provider.list().await.unwrap().len(), 4);
+    place.end().await;
+}

@@ -1,0 +1,73 @@
+//! Gives a run its image.
+
+use std::path::Path;
+
+use ralph_core::id::CommitId;
+use ralph_core::image::{AgentImage, Effort};
+use ralph_core::plan::RunPlan;
+
+use super::command::{self, Shown};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::terminal::Mode;
+use crate::wire::Wiring;
+use crate::wire::image::{Base, Project, Recipe};
+
+/// Gives the containers of a plan the image that they start from, after building what is missing of
+/// it. What the project says about it is read from the commit that the run starts from.
+pub(in crate::cli) async fn ensure(
+    plan: &mut RunPlan,
+    effort: Effort,
+    mode: Mode,
+    context: &Context,
+    wiring: &Wiring,
+) -> Result<(), CliError> {
+    let Some(container) = &mut plan.container else {
+        return Ok(());
+    };
+    let base_image = context.settings()?.sandbox.base_image;
+    let base = Base::of_settings(&container.image, &base_image).map_err(|error| {
+        CliError::usage(
+            "the image of the containers cannot be one",
+            error.to_string(),
+            "correct `sandbox_image` in the task file, or `image` in ralph.toml",
+        )
+    })?;
+    let recipe = Recipe {
+        agent: AgentImage::Plain,
+        base,
+        project: Some(project(plan.repo.as_ref(), &plan.base, wiring).await?),
+    };
+    let images = wiring.images(container.engine.as_deref()).await;
+    let images = images.map_err(|error| command::told(&error.problem()))?;
+    let mut shown = Shown::with(context, mode);
+    let ensured = images
+        .ensure(&recipe, effort, &mut |progress| shown.take(progress))
+        .await;
+    match ensured {
+        Ok(image) => container.image = image.to_string(),
+        Err(error) => return Err(shown.failed(&error)),
+    }
+    Ok(())
+}
+
+/// Returns what a repository says about its image at a commit.
+async fn project(
+    repository: &Path,
+    commit: &CommitId,
+    wiring: &Wiring,
+) -> Result<Project, CliError> {
+    let config = wiring
+        .git()?
+        .project_config(repository, commit)
+        .await
+        .map_err(|error| {
+            let what = format!("cannot read `.agent-loop` of `{}`", repository.display());
+            CliError::runtime(what, error.to_string(), error.hint())
+        })?;
+    let name = repository.file_name().unwrap_or_default();
+    Ok(Project {
+        name: name.to_string_lossy().trim_end_matches(".git").to_owned(),
+        config,
+    })
+}

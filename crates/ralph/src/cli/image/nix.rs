@@ -1,0 +1,92 @@
+//! Building with nix.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::Command;
+
+use super::command::Shown;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::wire::image::Progress;
+
+/// The flake that ships with ralph.
+const FLAKE: &str = include_str!("../../../../../flake.nix");
+
+/// More is not read of the path that nix prints.
+const MAX_PATH_BYTES: u64 = 64 * 1024;
+
+/// Finds the program.
+pub(super) fn find(context: &Context) -> Option<PathBuf> {
+    std::env::split_paths(context.environment().search_path()?)
+        .map(|directory| directory.join("nix"))
+        .find(|file| file.is_absolute() && file.is_file())
+}
+
+/// Builds the image and returns the file that holds it.
+pub(super) async fn build(
+    program: &Path,
+    context: &Context,
+    shown: &mut Shown<'_>,
+) -> Result<PathBuf, CliError> {
+    let failed = |why: String| {
+        CliError::runtime(
+            "cannot build the image with nix",
+            why,
+            "look at what nix says, or use `ralph image build --dockerfile`",
+        )
+    };
+    // It stays, and with it the versions that nix chose the first time.
+    let directory = context.state()?.root().join("images/flake");
+    std::fs::create_dir_all(&directory)
+        .and_then(|()| std::fs::write(directory.join("flake.nix"), FLAKE))
+        .map_err(|error| failed(format!("cannot write `{}`: {error}", directory.display())))?;
+    shown.take(Progress::Doing("building the image with nix".to_owned()));
+    let mut child = Command::new(program)
+        .args(["--extra-experimental-features", "nix-command flakes"])
+        .arg("build")
+        .arg(format!("path:{}#dockerImage", directory.display()))
+        .args(["--no-link", "--print-out-paths", "--print-build-logs"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| failed(error.to_string()))?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let reading = async {
+        let mut text = String::new();
+        if let Some(stdout) = stdout {
+            stdout
+                .take(MAX_PATH_BYTES)
+                .read_to_string(&mut text)
+                .await
+                .ok();
+        }
+        text
+    };
+    let telling = async {
+        let mut last = None;
+        if let Some(stderr) = stderr {
+            let mut lines = BufReader::new(stderr).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                shown.take(Progress::Output(line.clone()));
+                last = Some(line).filter(|line| !line.trim().is_empty()).or(last);
+            }
+        }
+        last
+    };
+    let (printed, last) = tokio::join!(reading, telling);
+    let status = child
+        .wait()
+        .await
+        .map_err(|error| failed(error.to_string()))?;
+    if !status.success() {
+        return Err(failed(last.unwrap_or_else(|| status.to_string())));
+    }
+    match printed.lines().next() {
+        Some(path) if !path.is_empty() => Ok(PathBuf::from(path)),
+        Some(_) | None => Err(failed("nix printed no path".to_owned())),
+    }
+}

@@ -1,0 +1,76 @@
+//! The list of checks.
+
+use super::ground::Ground;
+use super::{machine, project, sandbox};
+use crate::cli::checks::Outcome;
+
+/// One check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Check {
+    Git,
+    State,
+    Settings,
+    Task,
+    Repository,
+    Model,
+    Sandbox,
+    Image,
+    Disk,
+}
+
+impl Check {
+    /// All checks, in the order in which they are told.
+    pub(super) const ALL: [Self; 9] = [
+        Self::Git,
+        Self::State,
+        Self::Settings,
+        Self::Task,
+        Self::Repository,
+        Self::Model,
+        Self::Sandbox,
+        Self::Image,
+        Self::Disk,
+    ];
+
+    /// Returns the name that is printed.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Git => "git",
+            Self::State => "state directory",
+            Self::Settings => "settings",
+            Self::Task => "task file",
+            Self::Repository => "repository",
+            Self::Model => "model",
+            Self::Sandbox => "sandbox",
+            Self::Image => "image",
+            Self::Disk => "disk space",
+        }
+    }
+
+    /// Looks, and changes nothing. None if there is nothing to look at.
+    pub(super) async fn look(self, ground: &Ground<'_>) -> Option<Outcome> {
+        match self {
+            Self::Git => Some(machine::git(ground)),
+            Self::State => Some(machine::state(ground)),
+            Self::Settings => Some(project::settings(ground)),
+            Self::Task => project::task(ground),
+            Self::Repository => project::repository(ground).await,
+            Self::Model => Some(project::model(ground)),
+            Self::Sandbox => Some(sandbox::provider(ground).await),
+            Self::Image => sandbox::image(ground).await,
+            Self::Disk => Some(machine::disk(ground)),
+        }
+    }
+
+    /// Says why a check was left out.
+    pub(super) fn left_out(self) -> &'static str {
+        match self {
+            Self::Task => "there is no ralph_task.md here, so no task file was checked",
+            Self::Repository => "without a task file no repository was checked",
+            Self::Image => "this sandbox provider needs no image",
+            Self::Git | Self::State | Self::Settings | Self::Model | Self::Sandbox | Self::Disk => {
+                "there is nothing to check"
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What the checks look at, read once.
+
+use std::path::{Path, PathBuf};
+
+use ralph_core::lint::{self, Report};
+use ralph_core::plan::ContainerPlan;
+use ralph_core::task::TaskFile;
+use ralph_providers::docker::{Engine, Facts};
+
+use crate::cli::args::{Again, PreflightArgs, RunArgs, TASK_FILE};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::{container, lint as lint_command, planning};
+use crate::config::{Profiles, Settings};
+use crate::wire::Wiring;
+
+/// A task file that was named, or that is in the working directory.
+pub(super) struct Task {
+    /// As it was named.
+    pub(super) shown: String,
+    /// Where it is.
+    pub(super) path: PathBuf,
+    /// What there is to say about it, or why it cannot be read.
+    pub(super) report: Result<Report, std::io::Error>,
+}
+
+/// What the checks look at.
+pub(super) struct Ground<'a> {
+    pub(super) context: &'a Context,
+    /// The run that would be started.
+    pub(super) args: RunArgs,
+    pub(super) wiring: Result<Wiring, CliError>,
+    pub(super) settings: Result<Settings, CliError>,
+    pub(super) profiles: Result<Profiles, CliError>,
+    pub(super) task: Option<Task>,
+    /// What git says about its version.
+    pub(super) git: Result<String, CliError>,
+    /// The name of the sandbox provider.
+    pub(super) sandbox: Result<String, CliError>,
+    /// The containers, where the provider has containers.
+    pub(super) container: Option<Result<ContainerPlan, CliError>>,
+    /// The engine of the containers, if it answers.
+    pub(super) engine: Option<(Engine, Facts)>,
+}
+
+impl<'a> Ground<'a> {
+    /// Reads everything that the checks look at. What cannot be read is told by the check it belongs to.
+    pub(super) async fn read(args: PreflightArgs, context: &'a Context) -> Self {
+        let directory = context.environment().directory();
+        let task = find(args.file.as_deref(), directory);
+        let args = run_args(args);
+        let wiring = context.wiring_to_look();
+        let settings = context.settings();
+        let usable = task.as_ref().and_then(Task::usable);
+        let sandbox = planning::sandbox_name(&args, usable, context);
+        let container = match sandbox.as_deref() {
+            Ok("docker") => {
+                let resources = usable.and_then(|task| task.contract.sandbox_resources);
+                Some(container::plan_for(resources, context).await)
+            }
+            Ok(_) | Err(_) => None,
+        };
+        let engine = match &container {
+            Some(Ok(plan)) => reach(plan).await,
+            Some(Err(_)) | None => None,
+        };
+        Self {
+            git: planning::require_git(&context.git_to_look()).await,
+            profiles: context.profiles(),
+            context,
+            args,
+            wiring,
+            settings,
+            task,
+            sandbox,
+            container,
+            engine,
+        }
+    }
+
+    /// Returns the task, if it can be run.
+    pub(super) fn usable_task(&self) -> Option<&TaskFile> {
+        self.task.as_ref().and_then(Task::usable)
+    }
+}
+
+impl Task {
+    fn usable(&self) -> Option<&TaskFile> {
+        let report = self.report.as_ref().ok()?;
+        report.task.as_ref().filter(|_| report.is_ok())
+    }
+}
+
+/// Finds the task file: the one that was named, or else the usual one if it is there.
+fn find(named: Option<&Path>, directory: &Path) -> Option<Task> {
+    let file = named.unwrap_or(Path::new(TASK_FILE));
+    let path = directory.join(file);
+    if named.is_none() && !path.exists() {
+        return None;
+    }
+    Some(Task {
+        shown: file.display().to_string(),
+        report: lint_command::read(&path).map(|bytes| lint::check(&bytes)),
+        path: path.canonicalize().unwrap_or(path),
+    })
+}
+
+fn run_args(args: PreflightArgs) -> RunArgs {
+    RunArgs {
+        file: args.file.unwrap_or_else(|| TASK_FILE.into()),
+        repo: args.repo,
+        sandbox: args.sandbox,
+        engine: None,
+        profile: args.profile,
+        model: args.model,
+        rebuild: false,
+        dry_run: true,
+        json: args.json,
+        again: Again {
+            new: true,
+            resume: false,
+        },
+    }
+}
+
+/// Speaks to the engine. Why one does not answer is told by the provider.
+async fn reach(plan: &ContainerPlan) -> Option<(Engine, Facts)> {
+    let engine = Engine::connect(plan.engine.as_deref()).await.ok()?;
+    let facts = engine.facts().await.ok()?;
+    Some((engine, facts))
+}

@@ -1,0 +1,14 @@
+//! `ralph preflight`: checks everything that a run needs, all of it at once, and changes nothing.
+//!
+//! - `command` makes the checks of `check::Check::ALL` one after the other; a new one is a variant there.
+//! - `ground` is what they look at, read once.
+//! - `machine`, `project` and `sandbox` hold the checks themselves.
+
+mod check;
+mod command;
+mod ground;
+mod machine;
+mod project;
+mod sandbox;
+
+pub(super) use command::run;

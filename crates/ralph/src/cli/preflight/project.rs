@@ -1,0 +1,92 @@
+//! What the project must have: settings, a task, a repository, a model.
+
+use std::io::ErrorKind;
+
+use ralph_core::lint::Severity;
+use ralph_core::ports::Problem;
+
+use super::ground::{Ground, Task};
+use crate::cli::checks::Outcome;
+use crate::cli::error::CliError;
+use crate::cli::planning::{self, Source};
+
+/// `ralph.toml` and `config/models.yaml` say something that has a meaning.
+pub(super) fn settings(ground: &Ground<'_>) -> Outcome {
+    let settings = ground.settings.as_ref().err();
+    let profiles = ground.profiles.as_ref().err();
+    let errors = settings.into_iter().chain(profiles);
+    let problems = errors.map(|error| Problem {
+        what: format!("{}: {}", error.what, error.why),
+        fix: error.fix.clone(),
+    });
+    Outcome::of(problems.collect(), || "they can be read".into())
+}
+
+/// The task file keeps the rules.
+pub(super) fn task(ground: &Ground<'_>) -> Option<Outcome> {
+    let Task { shown, report, .. } = ground.task.as_ref()?;
+    let report = match report {
+        Ok(report) => report,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Some(Outcome::failed(
+                format!("there is no task file `{shown}`"),
+                "name another file, or write one with `ralph init`",
+            ));
+        }
+        Err(error) => {
+            return Some(Outcome::failed(
+                format!("cannot read `{shown}`: {error}"),
+                "name a task file that you can read",
+            ));
+        }
+    };
+    let errors = report.findings.iter();
+    let errors = errors.filter(|finding| finding.severity == Severity::Error);
+    let problems = errors.map(|finding| {
+        let (what, fix) = planning::told(finding);
+        let what = format!("`{shown}`, {what}");
+        Problem { what, fix }
+    });
+    Some(Outcome::of(problems.collect(), || shown.clone()))
+}
+
+/// There is a repository with the branch that the work starts from.
+pub(super) async fn repository(ground: &Ground<'_>) -> Option<Outcome> {
+    let file = ground.task.as_ref()?;
+    let Some(task) = ground.usable_task() else {
+        return Some(Outcome::NotRun("the task file cannot be used".into()));
+    };
+    if ground.git.is_err() {
+        return Some(Outcome::NotRun("git cannot be used".into()));
+    }
+    let git = ground.context.git_to_look();
+    let found = Source::find(&ground.args, task, &file.path, &git, ground.context).await;
+    Some(match found {
+        Ok(source) => Outcome::Passed(format!(
+            "{}, branch {} at {}",
+            source.path.display(),
+            source.base_branch,
+            source.base.short()
+        )),
+        Err(error) => error.into(),
+    })
+}
+
+/// A model is chosen, and this version has it.
+pub(super) fn model(ground: &Ground<'_>) -> Outcome {
+    if ground.task.is_some() && ground.usable_task().is_none() && ground.args.model.is_none() {
+        return Outcome::NotRun("the task file cannot be used, and may choose one".into());
+    }
+    let (Ok(wiring), Ok(_)) = (&ground.wiring, &ground.profiles) else {
+        return Outcome::NotRun("the settings cannot be used".into());
+    };
+    let chosen = || -> Result<String, CliError> {
+        let name = planning::model_name(&ground.args, ground.usable_task(), ground.context)?;
+        wiring.model(&name, &[])?;
+        Ok(name)
+    };
+    match chosen() {
+        Ok(name) => Outcome::Passed(name),
+        Err(error) => error.into(),
+    }
+}

@@ -1,0 +1,67 @@
+//! The image that Docker sandboxes are made from: whether it is there, and for which machines.
+
+use std::fmt;
+
+use ralph_core::ports::Problem;
+use ralph_providers::docker::{Engine, EngineError, Facts, go_architecture};
+
+/// An image that sandboxes can be made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ReadyImage {
+    /// Its name.
+    pub(super) name: String,
+    /// Its digest.
+    id: String,
+    /// What it takes on the engine's disk, in bytes.
+    size: u64,
+}
+
+impl fmt::Display for ReadyImage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digest = self.id.trim_start_matches("sha256:");
+        let short = digest.get(..12).unwrap_or(digest);
+        let megabytes = self.size / 1_000_000;
+        write!(f, "{} ({short}, {megabytes} MB)", self.name)
+    }
+}
+
+/// Finds the image on an engine. One that is missing is named, with the way to get it.
+pub(super) async fn find(
+    engine: &Engine,
+    facts: &Facts,
+    name: &str,
+) -> Result<ReadyImage, Problem> {
+    let looked = engine.api().inspect_image(name);
+    let image = match engine.call("look at an image", looked).await {
+        Ok(image) => image,
+        Err(error) => return Err(missing(error, name).problem()),
+    };
+    let has = image.architecture.unwrap_or_default();
+    if !has.is_empty() && go_architecture(&has) != facts.architecture {
+        return Err(EngineError::Architecture {
+            image: name.to_owned(),
+            has,
+            needs: facts.architecture.clone(),
+        }
+        .problem());
+    }
+    Ok(ReadyImage {
+        name: name.to_owned(),
+        id: image.id.unwrap_or_default(),
+        size: image
+            .size
+            .and_then(|size| size.try_into().ok())
+            .unwrap_or(0),
+    })
+}
+
+/// An engine names a missing image by its digest or with a tag added; people know it by their name.
+fn missing(error: EngineError, name: &str) -> EngineError {
+    if error.is_missing() || matches!(error, EngineError::ImageMissing { .. }) {
+        EngineError::ImageMissing {
+            image: name.to_owned(),
+        }
+    } else {
+        error
+    }
+}

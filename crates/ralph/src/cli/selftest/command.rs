@@ -1,0 +1,65 @@
+//! The command.
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{docker, local};
+use crate::cli::args::{ProviderName, SelftestArgs};
+use crate::cli::checks::{Checks, Outcome};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::exit::ExitCode;
+use crate::cli::planning;
+
+/// The first check of every provider.
+pub(super) const PREREQUISITES: &str = "prerequisites";
+
+/// Tries out a provider. What is wrong makes the exit code 1.
+pub(in crate::cli) async fn run(
+    args: SelftestArgs,
+    context: &Context,
+) -> Result<ExitCode, CliError> {
+    let mut checks = Checks::begin("selftest", context, args.json);
+    match args.provider {
+        ProviderName::Docker => Box::pin(docker::run(&args, &mut checks, context)).await?,
+        ProviderName::Local => Box::pin(local::run(&mut checks, context)).await?,
+    }
+    checks.finish()
+}
+
+/// Looks for the programs that every run needs.
+pub(super) async fn prerequisites(context: &Context) -> Outcome {
+    match planning::require_git(&context.git_to_look()).await {
+        Ok(version) => Outcome::Passed(version.trim().to_owned()),
+        Err(error) => error.into(),
+    }
+}
+
+/// Says of checks that they were not made.
+pub(super) fn leave_out(
+    checks: &mut Checks,
+    names: &[&'static str],
+    why: &str,
+) -> Result<(), CliError> {
+    for name in names {
+        checks.add(name, Outcome::NotRun(why.to_owned()))?;
+    }
+    Ok(())
+}
+
+/// Does the work until a signal comes, which makes none of it.
+pub(super) async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
+    let kinds = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ];
+    let [Ok(mut terminal), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
+        return Some(work.await);
+    };
+    tokio::select! {
+        done = work => Some(done),
+        _ = terminal.recv() => None,
+        _ = terminate.recv() => None,
+        _ = hangup.recv() => None,
+    }
+}

@@ -1,0 +1,210 @@
+//! What a provider that isolates must keep from commands: power, the network, the rest of the machine.
+
+use std::time::Duration;
+
+use ralph_core::ports::{Ended, Exec, Problem};
+
+use super::session::{QUICK, Session, broken};
+use crate::cli::checks::Outcome;
+
+/// What the sandbox of a selftest may use: little, so that it is quick to use more.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Bytes of memory.
+    pub(super) memory: u64,
+    /// Bytes in the workspace.
+    pub(super) disk: u64,
+    /// Processes and threads.
+    pub(super) processes: u32,
+}
+
+/// The limits that are tried out.
+pub(super) const LIMITS: Limits = Limits {
+    memory: 128 << 20,
+    disk: 64 << 20,
+    processes: 64,
+};
+
+/// An address that answers everywhere, if there is a network at all.
+const PUBLIC: &str = "1.1.1.1";
+/// How long a connection is tried.
+const CONNECTION: Duration = Duration::from_secs(5);
+
+/// Commands run as somebody without any power.
+pub(super) async fn user(session: &Session<'_>) -> Outcome {
+    let look = "id -u; sed -n -e 's/^CapEff:[[:space:]]*//p' -e 's/^NoNewPrivs:[[:space:]]*//p' /proc/self/status";
+    let told = match session.succeed(look).await {
+        Ok(told) => told,
+        Err(outcome) => return outcome,
+    };
+    let mut words = told.split_whitespace();
+    let mut next = || words.next().unwrap_or("nothing");
+    let (id, capabilities, no_new) = (next(), next(), next());
+    let mut problems = Vec::new();
+    let mut wrong = |what: String| {
+        let fix = "do not run tasks with this ralph; report it".to_owned();
+        problems.push(Problem { what, fix });
+    };
+    if id == "0" || id.parse::<u32>().is_err() {
+        wrong(format!("commands run as the user {id}"));
+    }
+    if capabilities.chars().any(|digit| digit != '0') {
+        wrong(format!("commands have the capabilities {capabilities}"));
+    }
+    if no_new != "1" {
+        wrong("commands can get more power by programs of other users".into());
+    }
+    Outcome::of(problems, || {
+        format!("commands run as the user {id} without capabilities")
+    })
+}
+
+/// Nothing outside can be reached.
+pub(super) async fn network(session: &Session<'_>) -> Outcome {
+    let mut seen = Vec::new();
+    for look in [
+        interfaces(session).await,
+        connection(session).await,
+        names(session).await,
+    ] {
+        match look {
+            Ok(text) => seen.push(text),
+            Err(outcome) => return outcome,
+        }
+    }
+    Outcome::Passed(seen.join(", "))
+}
+
+fn leak(what: impl Into<String>) -> Outcome {
+    let fix = "do not run tasks on this engine; a sandbox must have no network";
+    Outcome::failed(what, fix)
+}
+
+/// Tunnels that a kernel shows in every network do not count: they are down and lead nowhere.
+async fn interfaces(session: &Session<'_>) -> Result<String, Outcome> {
+    let look = r#"while IFS=: read -r name rest; do
+            case $name in *"|"*) continue ;; esac
+            name=${name##* }
+            flags=$(cat "/sys/class/net/$name/flags" 2>/dev/null) || flags=0x1
+            echo "$name $flags"
+        done </proc/net/dev"#;
+    let told = session.succeed(look).await?;
+    let up: Vec<&str> = told.lines().filter_map(is_up).collect();
+    if up.is_empty() {
+        Ok("there is no interface but lo".into())
+    } else {
+        Err(leak(format!(
+            "the sandbox has the network interface {}",
+            up.join(", ")
+        )))
+    }
+}
+
+/// Returns the name of an interface that is up and not the loop.
+fn is_up(line: &str) -> Option<&str> {
+    let (name, flags) = line.split_once(' ')?;
+    let digits = flags.trim().trim_start_matches("0x");
+    let flags = u32::from_str_radix(digits, 16).unwrap_or(1);
+    (name != "lo" && flags & 1 == 1).then_some(name)
+}
+
+async fn connection(session: &Session<'_>) -> Result<String, Outcome> {
+    let command = format!(
+        r#"if command -v bash >/dev/null 2>&1; then
+            bash -c 'exec 3<>/dev/tcp/{PUBLIC}/443' 2>/dev/null && echo reached || echo blocked
+        elif command -v python3 >/dev/null 2>&1; then
+            python3 -c 'import socket; socket.create_connection(("{PUBLIC}", 443), 3)' 2>/dev/null &&
+                echo reached || echo blocked
+        elif command -v nc >/dev/null 2>&1; then
+            nc -w 3 {PUBLIC} 443 </dev/null >/dev/null 2>&1 && echo reached || echo blocked
+        else
+            echo untried
+        fi"#
+    );
+    let exec = Exec::shell(command, CONNECTION);
+    let answer = session.run(exec).await.map_err(broken)?;
+    match answer.text.as_str() {
+        "reached" => Err(leak(format!("a command can reach {PUBLIC}"))),
+        "untried" => Ok("the image has no program to try a connection with".into()),
+        _ => Ok(format!("{PUBLIC} cannot be reached")),
+    }
+}
+
+async fn names(session: &Session<'_>) -> Result<String, Outcome> {
+    let command = r#"if command -v getent >/dev/null 2>&1; then
+            getent hosts example.com >/dev/null 2>&1 && echo resolved || echo blocked
+        elif command -v python3 >/dev/null 2>&1; then
+            python3 -c 'import socket; socket.getaddrinfo("example.com", 443)' >/dev/null 2>&1 &&
+                echo resolved || echo blocked
+        else
+            echo untried
+        fi"#;
+    let exec = Exec::shell(command, CONNECTION);
+    let answer = session.run(exec).await.map_err(broken)?;
+    match answer.text.as_str() {
+        "resolved" => Err(leak("a command can look up names of the internet")),
+        "untried" => Ok("the image has no program to look up a name with".into()),
+        _ => Ok("names cannot be looked up".into()),
+    }
+}
+
+/// Who uses too much is stopped, and it is told why.
+pub(super) async fn limits(session: &Session<'_>) -> Outcome {
+    let mut problems = Vec::new();
+    let mut check = |found: Result<bool, Outcome>, what: String| match found {
+        Ok(false) => problems.push(Problem {
+            what,
+            fix: "look whether the engine's machine has cgroups, and the engine uses them".into(),
+        }),
+        Err(Outcome::Failed(more)) => problems.extend(more),
+        Ok(true) | Err(Outcome::Passed(_) | Outcome::NotRun(_)) => {}
+    };
+    let Limits {
+        memory,
+        disk,
+        processes,
+    } = LIMITS;
+    let megabytes = |bytes: u64| bytes >> 20;
+    let swallow = format!("x=$(head -c {} /dev/zero | tr '\\0' x)", memory * 2);
+    check(
+        ends_with(session, &swallow, Ended::OutOfMemory).await,
+        format!(
+            "a command could use more than {} MiB of memory",
+            megabytes(memory)
+        ),
+    );
+    let fill = format!("head -c {} /dev/zero >../scratch/full; sleep 10", disk * 2);
+    check(
+        ends_with(session, &fill, Ended::DiskLimit).await,
+        format!("a command could write more than {} MiB", megabytes(disk)),
+    );
+    session.shell("rm -f ../scratch/full").await.ok();
+    let crowd = format!(
+        "i=0; while [ $i -lt {} ]; do sleep 5 & i=$((i + 1)); done 2>/dev/null",
+        processes * 2
+    );
+    check(
+        is_crowded(session, &crowd).await,
+        format!("a command could start more than {processes} processes"),
+    );
+    Outcome::of(problems, || {
+        format!(
+            "memory, disk and processes end at {} MiB, {} MiB and {processes}",
+            megabytes(memory),
+            megabytes(disk)
+        )
+    })
+}
+
+async fn ends_with(session: &Session<'_>, command: &str, ended: Ended) -> Result<bool, Outcome> {
+    let answer = session.run(Exec::shell(command, QUICK)).await;
+    Ok(answer.map_err(broken)?.outcome.ended == ended)
+}
+
+async fn is_crowded(session: &Session<'_>, command: &str) -> Result<bool, Outcome> {
+    let answer = session.run(Exec::shell(command, QUICK)).await;
+    Ok(answer.map_err(broken)?.outcome.process_limit)
+}
+
+#[cfg(test)]
+mod tests;

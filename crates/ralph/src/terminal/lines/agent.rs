@@ -1,0 +1,87 @@
+//! What an agent's program does in the sandbox, and what happens at the gate.
+
+use ralph_core::event::{Event, MessageState};
+use ralph_core::ports::{AgentEnd, AgentEvent, AgentReport};
+
+use super::Style;
+use super::pieces::{aside, judged, warning};
+use crate::terminal::format;
+use crate::terminal::line::{Line, Tone};
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "`of` decides exhaustively which events come here"
+)]
+pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
+    match event {
+        Event::AgentStarted { agent, attempt, .. } => match style {
+            Style::Rich { .. } => Vec::new(),
+            Style::Plain => vec![aside(&working(agent, *attempt))],
+        },
+        Event::AgentDid { did, .. } => did_lines(did),
+        Event::AgentFinished {
+            end,
+            report,
+            duration_ms,
+            ..
+        } => finished(end, report, *duration_ms),
+        Event::HostBlocked { host, port, reason } => {
+            vec![warning(&format!("blocked: {host}:{port}, {reason}"))]
+        }
+        Event::HostAllowed { host } => vec![Line::of("  » ").plain(&format!("{host} is allowed"))],
+        Event::MessageMoved { text, to, .. } => {
+            let state = match to {
+                MessageState::Queued => "waits for the agent",
+                MessageState::Delivered => "was handed to the agent",
+                MessageState::Acknowledged => "was taken up by the agent",
+            };
+            vec![Line::of("  » ").folded(Tone::Plain, &format!("a message {state}: {text}"))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns what is being waited for while an agent works.
+pub(super) fn working(agent: &str, attempt: u32) -> String {
+    match attempt {
+        0 | 1 => format!("{agent} works"),
+        _ => format!("{agent} works, attempt {attempt}"),
+    }
+}
+
+fn did_lines(did: &AgentEvent) -> Vec<Line> {
+    match did {
+        AgentEvent::Started { model } => model
+            .iter()
+            .map(|model| aside(&format!("with the model {model}")))
+            .collect(),
+        AgentEvent::Text { text } => vec![Line::of("  ").folded(Tone::Plain, text)],
+        AgentEvent::Tool { tool, label, .. } => vec![aside(&format!("{tool} {label}"))],
+        AgentEvent::ToolDone { ok: false, .. } => vec![aside("that failed")],
+        AgentEvent::Waiting { why } => vec![warning(&format!("the provider asks to wait: {why}"))],
+        AgentEvent::ToolDone { ok: true, .. }
+        | AgentEvent::Usage { .. }
+        | AgentEvent::Acknowledged { .. } => Vec::new(),
+    }
+}
+
+fn finished(end: &AgentEnd, report: &AgentReport, duration_ms: u64) -> Vec<Line> {
+    let took = format::milliseconds(duration_ms);
+    let words = match end {
+        AgentEnd::Finished => "the agent is done".to_owned(),
+        AgentEnd::GaveUp { why } => format!("the agent gave up: {why}"),
+        AgentEnd::Unauthorized { why } => format!("the agent's credential was refused: {why}"),
+        AgentEnd::Quota { why, .. } => format!("the usage limit is reached: {why}"),
+        AgentEnd::Overloaded { why } => format!("the provider is not available: {why}"),
+        AgentEnd::OutOfBudget => "the agent was stopped: a budget is used up".to_owned(),
+        AgentEnd::Stalled => "the agent was stopped: it did nothing any more".to_owned(),
+        AgentEnd::TimedOut => "the agent was stopped: its time was up".to_owned(),
+        AgentEnd::Crashed { why } => format!("the agent broke down: {why}"),
+    };
+    let line = judged(*end == AgentEnd::Finished);
+    let mut lines = vec![line.plain(&words).quiet(&format!(" ({took})"))];
+    if !report.summary.is_empty() {
+        lines.push(Line::of("    ").folded(Tone::Quiet, &report.summary));
+    }
+    lines
+}

@@ -1,0 +1,143 @@
+//! What becomes of sandboxes when the process that used them is killed.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use serde_json::{Value, json};
+
+use super::engine::Engine;
+use crate::project::Project;
+
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A run that was killed in the middle of a command.
+struct Killed {
+    run: String,
+    sandbox: String,
+}
+
+/// Returns a project whose model starts an endless command, and after that does everything.
+fn project(engine: &Engine) -> Project {
+    let endless =
+        r#"if [ -e "$HOME/there" ]; then echo again; else touch "$HOME/there"; sleep 300; fi"#;
+    let rest = json!([
+        {"type": "run", "command": endless},
+        {"type": "write", "path": "a.txt", "content": "one\n"},
+        {"type": "write", "path": "b.txt", "content": "two\n"},
+        {"type": "commit", "message": "Both"},
+        {"type": "stop_success", "reason": "both"},
+    ]);
+    let reply = json!({
+        "reply": {
+            "summary": "Make both",
+            "actions": rest,
+            "claims": {"checkboxes_checked": ["M1.1", "M1.2"], "milestones_completed": ["M1"]},
+        },
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    });
+    let project = Project::new()
+        .env("DOCKER_HOST", engine.host())
+        .script(&[reply]);
+    let settings = format!("[sandbox]\nprovider = \"docker\"\nimage = \"{BASE_IMAGE}\"\n");
+    fs::write(project.repo().join("ralph.toml"), settings).unwrap();
+    project
+}
+
+fn runs(project: &Project) -> Vec<PathBuf> {
+    let entries = fs::read_dir(project.home().join("runs"));
+    let mut runs: Vec<PathBuf> = entries
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.join("journal.jsonl").exists())
+        .collect();
+    runs.sort();
+    runs
+}
+
+fn events(run: &std::path::Path, kind: &str) -> Vec<Value> {
+    let text = fs::read_to_string(run.join("journal.jsonl")).unwrap();
+    text.split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'))
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].take())
+        .filter(|event| event["type"] == kind)
+        .collect()
+}
+
+/// Starts a run and returns when its command is in the middle.
+fn start(project: &Project, engine: &Engine) -> (Child, Killed) {
+    let known = runs(project);
+    let model = project.model();
+    let mut child = project
+        .command(&["run", "--new", "--model", &model])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    loop {
+        assert!(began.elapsed() < PATIENCE, "the command never ran");
+        assert_eq!(child.try_wait().unwrap(), None, "the run ended");
+        let run = runs(project).into_iter().find(|run| !known.contains(run));
+        let made = run.iter().flat_map(|run| events(run, "sandbox_created"));
+        let id = made.last().map(|event| event["sandbox"].clone());
+        if let (Some(run), Some(Value::String(sandbox))) = (run, id) {
+            let container = sandbox.replace("docker-", "ralph-");
+            let top = ["top", container.as_str(), "-o", "pid,args"];
+            if engine.docker(&top).contains("sleep 300") {
+                let run = run.file_name().unwrap().to_str().unwrap().to_owned();
+                return (child, Killed { run, sandbox });
+            }
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Kills three runs at once, deletes one of them, and continues the others: each goes on in its own
+/// sandbox, that of the deleted one is removed, and nothing else on the engine is touched.
+#[test]
+fn sandboxes_are_adopted_or_removed() {
+    if left_out_without_docker() {
+        return;
+    }
+    let engine = Engine::start();
+    engine.start_foreign();
+    let foreign = (engine.containers(), engine.volumes());
+    let project = project(&engine);
+    let (children, killed): (Vec<Child>, Vec<Killed>) =
+        (0..3).map(|_| start(&project, &engine)).unzip();
+    assert_eq!(engine.containers().len(), foreign.0.len() + 3);
+    children.into_iter().for_each(kill);
+    let [first, second, deleted] = killed.try_into().map_err(|_| "three").unwrap();
+    fs::remove_dir_all(project.home().join("runs").join(&deleted.run)).unwrap();
+
+    for (killed, removed) in [(&first, vec![&deleted]), (&second, vec![])] {
+        project.ralph(&["resume", &killed.run]).expect(0);
+        let run = project.home().join("runs").join(&killed.run);
+        let made = events(&run, "sandbox_created");
+        let work = made.iter().filter(|event| event["purpose"] == "work");
+        let work: Vec<&Value> = work.map(|event| &event["sandbox"]).collect();
+        assert_eq!(work, [&json!(killed.sandbox)], "it was not adopted");
+        let notices = events(&run, "notice");
+        let expected: Vec<Value> = removed
+            .iter()
+            .map(|removed| {
+                json!(format!(
+                    "removed the sandbox `{}`: its run no longer exists",
+                    removed.sandbox
+                ))
+            })
+            .collect();
+        let told: Vec<&Value> = notices.iter().map(|event| &event["message"]).collect();
+        assert_eq!(told, expected.iter().collect::<Vec<_>>());
+        project.ralph(&["audit", &killed.run]).expect(0);
+    }
+    assert_eq!((engine.containers(), engine.volumes()), foreign);
+}

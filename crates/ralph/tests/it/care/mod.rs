@@ -1,0 +1,8 @@
+//! Sandboxes are looked after: `prune-sandboxes`, `preflight`, `selftest`, and what a run tidies up.
+
+mod adoption;
+mod engine;
+mod preflight;
+mod prune_docker;
+mod prune_local;
+mod selftest;

@@ -1,0 +1,316 @@
+//! What a run needs is told before it starts, all of it at once, without changing anything.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use serde_json::{Value, json};
+use snapbox::{assert_data_eq, str};
+
+use crate::project::{Ended, Project, finish};
+
+/// Returns a project that lacks nothing.
+fn sound() -> Project {
+    Project::new().script(&[finish()])
+}
+
+fn preflight(project: &Project, more: &[&str]) -> Ended {
+    let model = project.model();
+    project.ralph(&[&["preflight", "--model", &model], more].concat())
+}
+
+/// Returns the lines that tell of something wrong.
+fn failures(ended: &Ended) -> Vec<&str> {
+    let lines = ended.stdout.lines();
+    lines.filter(|line| line.contains("FAIL")).collect()
+}
+
+fn settings(project: &Project, text: &str) {
+    fs::write(project.repo().join("ralph.toml"), text).unwrap();
+}
+
+/// Returns a directory that has only these programs.
+fn programs(project: &Project, names: &[&str]) -> String {
+    let directory = project.path("bin");
+    fs::create_dir(&directory).unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    for name in names {
+        let found = std::env::split_paths(&path).map(|place| place.join(name));
+        let program = found.into_iter().find(|file| file.exists()).unwrap();
+        symlink(program, directory.join(name)).unwrap();
+    }
+    directory.display().to_string()
+}
+
+#[test]
+fn a_project_that_lacks_nothing_passes_and_nothing_is_made() {
+    let project = sound();
+    let ended = preflight(&project, &[]).expect(0);
+    let head = project.git(&["rev-parse", "--short=12", "main"]);
+    let shown = ended
+        .stdout
+        .replace(&project.git(&["--version"]), "[GIT]")
+        .replace(&head[..7], "[HEAD]")
+        .replace(&project.path("").display().to_string(), "[ROOT]/");
+    assert_data_eq!(
+        shown,
+        str![[r"
+  PASS: git — [GIT]
+  PASS: state directory — [ROOT]/home, which the first run makes
+  PASS: settings — they can be read
+  PASS: task file — ralph_task.md
+  PASS: repository — [ROOT]/repo, branch main at [HEAD][..]
+  PASS: model — scripted:[ROOT]/replies.jsonl
+  PASS: sandbox — local: no isolation: commands run as you
+  note: this sandbox provider needs no image
+  PASS: disk space — `[ROOT]/home` has [..] GiB free
+ralph: preflight complete — all 8 checks passed
+
+"]]
+    );
+    assert!(!project.home().exists(), "it made the state directory");
+    assert_eq!(project.git(&["status", "--porcelain"]), "?? ralph_task.md");
+}
+
+#[test]
+fn what_belongs_to_a_task_is_left_out_without_one() {
+    let project = sound();
+    fs::remove_file(project.task()).unwrap();
+    let ended = preflight(&project, &["--json"]).expect(0);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let names: Vec<&str> = report["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|check| check["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "git",
+            "state directory",
+            "settings",
+            "model",
+            "sandbox",
+            "disk space"
+        ]
+    );
+    assert_eq!(report["ok"], json!(true));
+    assert_eq!(
+        report["notes"],
+        json!([
+            "there is no ralph_task.md here, so no task file was checked",
+            "without a task file no repository was checked",
+            "this sandbox provider needs no image",
+        ])
+    );
+}
+
+/// Something that can be wrong.
+struct Broken {
+    /// Makes it wrong.
+    spoil: fn(Project) -> Project,
+    args: &'static [&'static str],
+    /// How the only line about it begins.
+    told: &'static str,
+}
+
+const BROKEN: [Broken; 17] = [
+    Broken {
+        spoil: |project| {
+            let path = programs(&project, &["sh"]);
+            project.env("PATH", path)
+        },
+        args: &[],
+        told: "git — git cannot be used: cannot run git: ",
+    },
+    Broken {
+        spoil: |project| {
+            let path = programs(&project, &["git"]);
+            project.env("PATH", path)
+        },
+        args: &[],
+        told: "sandbox — no directory of `PATH` has a program `sh` — ",
+    },
+    Broken {
+        spoil: |project| {
+            fs::write(project.home(), "a file").unwrap();
+            project
+        },
+        args: &["--sandbox", "docker"],
+        told: "state directory — cannot write in `",
+    },
+    Broken {
+        spoil: |project| {
+            settings(&project, "[sandbox]\nprovder = 1\n");
+            project
+        },
+        args: &[],
+        told: "settings — cannot use `",
+    },
+    Broken {
+        spoil: |project| {
+            fs::create_dir(project.repo().join("config")).unwrap();
+            fs::write(project.repo().join("config/models.yaml"), "profiles: [").unwrap();
+            project
+        },
+        args: &[],
+        told: "settings — cannot use `",
+    },
+    Broken {
+        spoil: |project| project,
+        args: &["tasks/none.md"],
+        told: "task file — there is no task file `tasks/none.md` — ",
+    },
+    Broken {
+        spoil: |project| project.without("max_iterations"),
+        args: &[],
+        told: "task file — `ralph_task.md`, line 7: `max_iterations` is missing — ",
+    },
+    Broken {
+        spoil: |project| {
+            fs::remove_dir_all(project.repo().join(".git")).unwrap();
+            project
+        },
+        args: &[],
+        told: "repository — there is no git repository at `",
+    },
+    Broken {
+        spoil: |project| {
+            fs::remove_dir_all(project.repo().join(".git")).unwrap();
+            project.git(&["init", "--quiet", "--initial-branch=main"]);
+            project
+        },
+        args: &[],
+        told: "repository — repository `",
+    },
+    Broken {
+        spoil: |project| project.set("base_branch", "develop"),
+        args: &[],
+        told: "repository — there is no branch `develop` in `",
+    },
+    Broken {
+        spoil: |project| project,
+        args: &["--repo", "https://example.org/a/b.git"],
+        told: "repository — repository `https://example.org/a/b.git` is not available: ",
+    },
+    Broken {
+        spoil: |project| {
+            fs::remove_file(project.path("replies.jsonl")).unwrap();
+            project
+        },
+        args: &[],
+        told: "model — cannot use the model `scripted:",
+    },
+    Broken {
+        spoil: |project| project,
+        args: &["--sandbox", "moon"],
+        told: "sandbox — sandbox `moon` is not available: ",
+    },
+    Broken {
+        spoil: |project| project.env("DOCKER_HOST", "unix:///nonexistent/docker.sock"),
+        args: &["--sandbox", "docker"],
+        told: "sandbox — no Docker Engine runs here: there is no socket `/nonexistent/docker.sock` — ",
+    },
+    Broken {
+        spoil: |project| project.env("DOCKER_HOST", "ssh://build"),
+        args: &["--sandbox", "docker"],
+        told: "sandbox — cannot use engine `ssh://build`: ",
+    },
+    Broken {
+        spoil: |project| {
+            settings(
+                &project,
+                "[sandbox]\nimage = \"ralph-base:bookworm\"\n[sandbox.resources]\ncpus = 4096\n",
+            );
+            project
+        },
+        args: &["--sandbox", "docker"],
+        told: "sandbox — the sandbox should have 4096 processors, the engine's machine has ",
+    },
+    Broken {
+        spoil: |project| {
+            settings(&project, "[sandbox]\nimage = \"ralph-none:1\"\n");
+            project
+        },
+        args: &["--sandbox", "docker"],
+        told: "image — there is no image `ralph-none:1` — ",
+    },
+];
+
+#[test]
+fn whatever_is_wrong_is_one_line_that_says_what_to_do() {
+    if left_out_without_docker() {
+        return;
+    }
+    for Broken { spoil, args, told } in BROKEN {
+        let project = sound();
+        settings(&project, &format!("[sandbox]\nimage = \"{BASE_IMAGE}\"\n"));
+        let project = spoil(project);
+        let ended = preflight(&project, args).expect(1);
+        let lines = failures(&ended);
+        assert_eq!(lines.len(), 1, "{told}: {}", ended.both());
+        let line = lines[0].strip_prefix("  FAIL: ").unwrap();
+        assert!(line.starts_with(told), "{told}: {line}");
+        assert_eq!(line.matches(" — ").count(), 2, "{line}");
+        let last = ended.stdout.lines().last().unwrap();
+        assert!(last.starts_with("ralph: preflight complete — 1/"), "{last}");
+    }
+}
+
+#[test]
+fn everything_that_is_wrong_is_told_at_once() {
+    let project = sound().without("max_iterations").without_env("HOME");
+    settings(&project, "nonsense");
+    fs::write(project.home(), "a file").unwrap();
+    let ended = preflight(&project, &["--json", "--sandbox", "moon"]).expect(1);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let statuses: Vec<(&str, &str)> = report["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|check| {
+            let text = |key: &str| check[key].as_str().unwrap();
+            (text("name"), text("status"))
+        })
+        .collect();
+    assert_eq!(
+        statuses,
+        [
+            ("git", "pass"),
+            ("state directory", "fail"),
+            ("settings", "fail"),
+            ("task file", "fail"),
+            ("repository", "not_run"),
+            ("model", "pass"),
+            ("sandbox", "fail"),
+            ("disk space", "pass"),
+        ]
+    );
+    assert_eq!(report["ok"], json!(false));
+}
+
+#[test]
+fn without_a_home_the_rest_is_still_looked_at() {
+    let project = sound().without_env("HOME").without_env("RALPH_HOME");
+    let ended = preflight(&project, &[]).expect(1);
+    let line = "  FAIL: state directory — there is no place for the state directory: neither RALPH_HOME nor HOME is set — set RALPH_HOME to a directory of yours";
+    assert_eq!(failures(&ended), [line], "{}", ended.both());
+}
+
+#[test]
+fn a_docker_sandbox_with_its_image_passes() {
+    if left_out_without_docker() {
+        return;
+    }
+    let project = sound();
+    settings(&project, &format!("[sandbox]\nimage = \"{BASE_IMAGE}\"\n"));
+    let ended = preflight(&project, &["--sandbox", "docker"]).expect(0);
+    let image = format!("  PASS: image — {BASE_IMAGE} (");
+    let passed = |text: &str| ended.stdout.lines().any(|line| line.starts_with(text));
+    assert!(passed(&image), "{}", ended.stdout);
+    let engine = "  PASS: sandbox — docker: containers without a network; Docker Engine ";
+    assert!(passed(engine), "{}", ended.stdout);
+    assert!(!Path::new(&project.home()).exists());
+}

@@ -1,0 +1,267 @@
+//! Stale sandboxes on an engine.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use ralph_core::event::{Event, Purpose};
+use ralph_core::ports::SandboxId;
+use ralph_core::run::{PauseReason, RunStatus};
+use ralph_engine::journal::Journal;
+use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use serde_json::{Value, json};
+
+use super::engine::Engine;
+use crate::support::{Ralph, Seen, status, succeeded, working};
+
+const ENDED: &str = "260301-100000-0001";
+const WAITING: &str = "260301-100000-0002";
+const HELD: &str = "260301-100000-0003";
+const GONE: &str = "260301-100000-0004";
+
+/// An engine with sandboxes of all kinds, and the runs of some of them.
+struct Ground {
+    engine: Engine,
+    ralph: Ralph,
+    /// Of a process that has ended.
+    dead_owner: String,
+    /// The sandbox that a killed selftest has left.
+    selftest: String,
+    _held: Journal,
+}
+
+impl Ground {
+    fn new() -> Self {
+        let engine = Engine::start();
+        let ralph = Ralph::new();
+        let settings = format!("[sandbox]\nimage = \"{BASE_IMAGE}\"\n");
+        fs::write(ralph.project().join("ralph.toml"), settings).unwrap();
+        let (selftest, dead_owner) = killed_selftest(&engine, &ralph);
+        ralph.make_run(ENDED, "ended", succeeded());
+        let paused = status(RunStatus::Paused(PauseReason::Person));
+        let mut waiting = working();
+        waiting.extend([work("docker-000000000002"), paused]);
+        ralph.make_run(WAITING, "waiting", waiting);
+        let held = ralph.held_run(HELD, "held", working());
+        let ground = Self {
+            engine,
+            ralph,
+            dead_owner,
+            selftest,
+            _held: held,
+        };
+        ground.engine.start_foreign();
+        ground.make_sandboxes();
+        ground
+    }
+
+    fn make_sandboxes(&self) {
+        let root = self.ralph.state().root().to_owned();
+        let other = self.ralph.project();
+        let missing = Path::new("/nonexistent/ralph");
+        for (number, run, state) in [
+            (1, ENDED, root.as_path()),
+            (2, WAITING, &root),
+            (3, HELD, &root),
+            (4, GONE, &root),
+            (5, GONE, other),
+            (6, GONE, missing),
+            // Made and not recorded when its process was killed.
+            (7, WAITING, &root),
+        ] {
+            self.make_sandbox(number, run, state, &self.dead_owner);
+        }
+        // Of another machine, on the same engine, with a directory of the same name.
+        let elsewhere = self.dead_owner.replace(r#""machine":""#, r#""machine":"x"#);
+        assert_ne!(elsewhere, self.dead_owner);
+        self.make_sandbox(8, GONE, &root, &elsewhere);
+        self.make_sandbox(9, GONE, missing, &elsewhere);
+    }
+
+    /// Makes a sandbox as another process would have left it: a volume, and a container that runs.
+    fn make_sandbox(&self, number: u32, run: &str, state: &Path, owner: &str) {
+        let object = format!("ralph-{number:012}");
+        let labels = [
+            format!("ralph.sandbox=docker-{number:012}"),
+            format!("ralph.state={}", state.display()),
+            format!("ralph.owner={owner}"),
+            "ralph.env={}".to_owned(),
+            format!("ralph.label.run={run}"),
+        ];
+        let labels: Vec<&str> = labels.iter().flat_map(|l| ["--label", l]).collect();
+        let volume = [&["volume", "create"], &labels[..], &[&object]].concat();
+        self.engine.docker(&volume);
+        let mount = format!("{object}:/workspace");
+        let run = ["run", "--detach", "--init", "--network", "none", "--name"];
+        let rest = ["--volume", &mount, BASE_IMAGE, "sleep", "3600"];
+        let container = [&run[..], &[&object], &labels, &rest].concat();
+        self.engine.docker(&container);
+    }
+
+    /// Makes the volumes of a guest's program of another build.
+    fn make_program(&self, name: &str) {
+        let label = format!("ralph.guest={name}");
+        for volume in [name, &format!("{name}-filled")] {
+            self.engine
+                .docker(&["volume", "create", "--label", &label, volume]);
+        }
+    }
+
+    fn prune(&self, more: &[&str]) -> Seen {
+        let args = [&["prune-sandboxes"], more].concat();
+        let mut command = self.ralph.command(&args);
+        let seen = command.env("DOCKER_HOST", self.engine.host()).output();
+        Seen::from(seen.unwrap())
+    }
+
+    fn prune_json(&self, more: &[&str]) -> Value {
+        let seen = self.prune(&[more, &["--json"]].concat());
+        assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+        serde_json::from_str(&seen.stdout).unwrap()
+    }
+}
+
+fn work(id: &str) -> Event {
+    Event::SandboxCreated {
+        sandbox: SandboxId(id.into()),
+        purpose: Purpose::Work,
+    }
+}
+
+/// Kills a selftest in the middle, and returns its sandbox and who that says has made it.
+fn killed_selftest(engine: &Engine, ralph: &Ralph) -> (String, String) {
+    let mut child = ralph
+        .command(&["selftest"])
+        .env("DOCKER_HOST", engine.host())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    let volume = loop {
+        assert!(began.elapsed() < Duration::from_mins(1), "it never came");
+        let filter = "label=ralph.label.purpose=selftest";
+        let running = engine.docker(&["ps", "--format", "{{.Names}}", "--filter", filter]);
+        if !running.is_empty() {
+            break running;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let format = r#"{{index .Labels "ralph.owner"}}"#;
+    let owner = engine.docker(&["volume", "inspect", "--format", format, &volume]);
+    (volume.replace("ralph-", "docker-"), owner)
+}
+
+/// Returns ids and reasons, sorted.
+fn told(report: &Value, list: &str) -> Vec<(String, String)> {
+    let entries = report[list].as_array().unwrap().iter();
+    let mut told: Vec<(String, String)> = entries
+        .map(|entry| {
+            let text = |key: &str| entry[key].as_str().unwrap().to_owned();
+            (text("id"), text("why"))
+        })
+        .collect();
+    told.sort();
+    told
+}
+
+fn pairs<const N: usize>(pairs: [(&str, &str); N]) -> Vec<(String, String)> {
+    let mut pairs: Vec<(String, String)> = pairs
+        .into_iter()
+        .map(|(id, why)| (id.to_owned(), why.to_owned()))
+        .collect();
+    pairs.sort();
+    pairs
+}
+
+#[test]
+fn stale_sandboxes_are_told_and_then_removed() {
+    if left_out_without_docker() {
+        return;
+    }
+    let ground = Ground::new();
+    let program = "ralph-guest-0000000000000000";
+    ground.make_program(program);
+    let all = (ground.engine.containers(), ground.engine.volumes());
+
+    let removed = pairs([
+        (&ground.selftest, "it belongs to no run, and nobody uses it"),
+        ("docker-000000000001", "its run has ended"),
+        ("docker-000000000004", "its run no longer exists"),
+        (
+            "docker-000000000006",
+            "its state directory no longer exists",
+        ),
+        ("docker-000000000007", "its run goes on without it"),
+    ]);
+    let kept = pairs([
+        ("docker-000000000002", "its run can be resumed"),
+        ("docker-000000000003", "a process works on its run"),
+        (
+            "docker-000000000005",
+            "it belongs to another state directory",
+        ),
+        (
+            "docker-000000000008",
+            "the process that made it may still use it",
+        ),
+        (
+            "docker-000000000009",
+            "the process that made it may still use it",
+        ),
+    ]);
+
+    let dry = ground.prune_json(&["--dry-run"]);
+    assert_eq!((told(&dry, "removed"), told(&dry, "kept")), (removed, kept));
+    assert_eq!(
+        (&dry["dry_run"], &dry["failed"]),
+        (&json!(true), &json!([]))
+    );
+    assert_eq!((ground.engine.containers(), ground.engine.volumes()), all);
+
+    let seen = ground.prune(&["--type", "docker"]);
+    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+    let mut lines: Vec<&str> = seen.stdout.lines().collect();
+    lines.sort_unstable();
+    let mut expected: Vec<String> = dry["removed"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| {
+            let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+            let run = match text("run") {
+                run if run.is_empty() => run,
+                run => format!(" of run {run}"),
+            };
+            format!("removed {}{run} — {}", text("id"), text("why"))
+        })
+        .collect();
+    expected.sort();
+    assert_eq!(lines, expected);
+    let names = |numbers: &[u32]| -> Vec<String> {
+        let names = numbers.iter().map(|number| format!("ralph-{number:012}"));
+        names
+            .chain(["ralph-0123456789ab-lookalike".to_owned()])
+            .collect()
+    };
+    assert_eq!(ground.engine.volumes(), names(&[2, 3, 5, 8, 9]));
+    assert_eq!(ground.engine.containers().len(), 6);
+    // Another ralph may be about to use it.
+    let programs = ["volume", "ls", "--quiet", "--filter", "label=ralph.guest"];
+    assert!(ground.engine.docker(&programs).contains(program));
+
+    let again = ground.prune(&[]);
+    let expected = (0, "ralph: no stale sandboxes found\n");
+    assert_eq!((again.code, again.stdout.as_str()), expected);
+    let old = ground.prune_json(&["--max-age", "1d"]);
+    assert_eq!(
+        told(&old, "removed"),
+        pairs([(
+            "docker-000000000002",
+            "its run was not resumed for too long"
+        )])
+    );
+    assert_eq!(ground.engine.volumes(), names(&[3, 5, 8, 9]));
+}

@@ -1,0 +1,187 @@
+//! The selftest makes real sandboxes and leaves none.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use snapbox::{assert_data_eq, str};
+
+use crate::support::{Ralph, Seen};
+
+fn with_image(image: &str) -> Ralph {
+    let ralph = Ralph::new();
+    let settings = format!("[sandbox]\nimage = \"{image}\"\n");
+    fs::write(ralph.project().join("ralph.toml"), settings).unwrap();
+    ralph
+}
+
+/// Returns what is on the engine of this state directory: volumes and containers.
+fn left(ralph: &Ralph) -> String {
+    let filter = format!("label=ralph.state={}", ralph.state().root().display());
+    let list = |args: &[&str]| {
+        let output = Command::new("docker")
+            .args(args)
+            .args(["--filter", &filter])
+            .output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    list(&["volume", "ls", "--quiet"]) + &list(&["ps", "--all", "--quiet"])
+}
+
+#[test]
+fn docker_sandboxes_keep_what_they_promise() {
+    if left_out_without_docker() {
+        return;
+    }
+    let ralph = with_image(BASE_IMAGE);
+    let seen = ralph.run(&["selftest"]);
+    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+    assert_data_eq!(
+        seen.stdout,
+        str![[r"
+  PASS: prerequisites — git version [..]
+  PASS: engine — Docker Engine [..] (API [..]) at [..]: linux/[..], [..] processors, [..] GiB of memory
+  PASS: image — ralph-base:bookworm ([..], [..] MB)
+  note: no .agent-loop/ config in cwd, skipping the project image
+  PASS: create sandbox — docker-[..]
+  PASS: run a command — a command answered in [..]
+  PASS: files — 1048576 bytes in and out
+  PASS: unprivileged user — commands run as the user [..] without capabilities
+  PASS: network isolation — there is no interface but lo, 1.1.1.1 cannot be reached, names cannot be looked up
+  PASS: timeout — a tree of processes ended after 1s
+  PASS: limits — memory, disk and processes end at 128 MiB, 64 MiB and 64
+  PASS: cleanup — docker-[..] is gone
+  note: images are kept: they are the cache of the next run
+ralph: selftest complete — all 11 checks passed
+
+"]]
+    );
+    assert_eq!(left(&ralph), "");
+}
+
+#[test]
+fn local_sandboxes_keep_what_they_promise() {
+    let ralph = Ralph::new();
+    let seen = ralph.run(&["selftest", "--type", "local"]);
+    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+    assert_data_eq!(
+        seen.stdout,
+        str![[r"
+  PASS: prerequisites — git version [..]
+  PASS: machine — [..]/sandboxes
+  note: there is no isolation: commands of local sandboxes run as you
+  PASS: create sandbox — local-[..]
+  PASS: run a command — a command answered in [..]
+  PASS: files — 1048576 bytes in and out
+  PASS: timeout — a tree of processes ended after 1s
+  PASS: cleanup — local-[..] is gone
+ralph: selftest complete — all 7 checks passed
+
+"]]
+    );
+    let sandboxes = fs::read_dir(ralph.state().sandboxes()).unwrap();
+    assert_eq!(sandboxes.count(), 0);
+}
+
+/// Returns the names of the checks with their statuses, and the first problem.
+fn summary(seen: &Seen) -> (Vec<(String, String)>, String) {
+    let report: Value = serde_json::from_str(&seen.stdout).unwrap();
+    let checks = report["checks"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let statuses = checks
+        .iter()
+        .map(|check| (text(&check["name"]), text(&check["status"])))
+        .filter(|(_, status)| status != "not_run")
+        .collect();
+    assert_eq!(report["ok"], json!(false));
+    let failed = checks.iter().find(|check| check["status"] == "fail");
+    (statuses, text(&failed.unwrap()["problems"][0]["what"]))
+}
+
+#[test]
+fn without_an_engine_or_an_image_the_rest_is_not_tried() {
+    if left_out_without_docker() {
+        return;
+    }
+    let owned = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
+            .collect()
+    };
+    let ralph = with_image("ralph-none:1");
+    let seen = ralph.run(&["selftest", "--type", "docker", "--json"]);
+    assert_eq!(seen.code, 1, "{seen:?}");
+    assert_eq!(
+        summary(&seen),
+        (
+            owned(&[
+                ("prerequisites", "pass"),
+                ("engine", "pass"),
+                ("image", "fail")
+            ]),
+            "there is no image `ralph-none:1`".to_owned()
+        )
+    );
+    let nowhere = "unix:///nonexistent/docker.sock";
+    let mut command = ralph.command(&["selftest", "--json"]);
+    let seen = Seen::from(command.env("DOCKER_HOST", nowhere).output().unwrap());
+    assert_eq!(seen.code, 1, "{seen:?}");
+    assert_eq!(
+        summary(&seen),
+        (
+            owned(&[("prerequisites", "pass"), ("engine", "fail")]),
+            "no Docker Engine runs here: there is no socket `/nonexistent/docker.sock`".to_owned()
+        )
+    );
+    let mut command = ralph.command(&["selftest"]);
+    let seen = Seen::from(command.env("PATH", "/nonexistent").output().unwrap());
+    assert_eq!(seen.code, 1, "{seen:?}");
+    assert!(
+        seen.stdout.ends_with(
+            "  NOT RUN: cleanup — a program is missing\nralph: selftest complete — 1/11 checks failed\n"
+        ),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn an_unknown_type_is_refused() {
+    let ralph = Ralph::new();
+    let seen = ralph.run(&["selftest", "--type", "tart"]);
+    let line = "ralph: `tart` is no value for --type <TYPE> — it takes docker, local — see `ralph selftest --help`\n";
+    assert_eq!((seen.code, seen.stderr.as_str()), (2, line));
+}
+
+#[test]
+fn an_interrupted_selftest_leaves_nothing() {
+    if left_out_without_docker() {
+        return;
+    }
+    let ralph = with_image(BASE_IMAGE);
+    let child = ralph
+        .command(&["selftest"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    while left(&ralph).lines().count() < 2 {
+        assert!(began.elapsed() < Duration::from_mins(1), "it never came");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Both are there from the moment they are made; a little later somebody listens.
+    std::thread::sleep(Duration::from_millis(700));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let seen = Seen::from(child.wait_with_output().unwrap());
+    assert_eq!(seen.code, 130, "{seen:?}");
+    assert!(seen.stdout.contains("  PASS: cleanup — "), "{seen:?}");
+    assert!(
+        seen.stderr
+            .starts_with("ralph: the selftest was interrupted — ")
+    );
+    assert_eq!(left(&ralph), "");
+}

@@ -1,0 +1,133 @@
+//! Whole runs in Docker sandboxes: the same deeds as anywhere, and a container that stops on the way.
+
+use std::process::Command;
+
+use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use serde_json::Value;
+
+use crate::project::{Project, actions, claiming, commit, finish, run, work, write};
+
+/// A project whose task runs in Docker; what it leaves on the engine is removed with it.
+struct Contained {
+    project: Project,
+}
+
+impl Contained {
+    fn new(replies: &[Value]) -> Self {
+        let project = Project::new()
+            .set("sandbox_provider", "docker")
+            .set("sandbox_image", BASE_IMAGE)
+            .script(replies);
+        Self { project }
+    }
+
+    /// Returns the containers or volumes that belong to this project's state directory.
+    fn on_engine(&self, list: &[&str]) -> Vec<String> {
+        let label = format!("label=ralph.state={}", self.project.home().display());
+        let output = Command::new("docker")
+            .args(list)
+            .args(["--quiet", "--filter", &label])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.lines().map(Into::into).collect()
+    }
+
+    fn containers(&self) -> Vec<String> {
+        self.on_engine(&["ps", "--all"])
+    }
+
+    fn docker(&self, arguments: &[&str]) {
+        let container = self.containers().pop().expect("a container");
+        let done = Command::new("docker")
+            .args(arguments)
+            .arg(container)
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{done:?}");
+    }
+
+    /// Asserts that the run succeeded as if nothing had happened and left nothing behind.
+    fn assert_delivered(&self) {
+        assert_eq!(self.project.show()["status"], "succeeded");
+        assert_eq!(self.project.show()["sandbox"], "docker");
+        self.project.audit();
+        let left = (self.containers(), self.on_engine(&["volume", "ls"]));
+        assert_eq!(left, (vec![], vec![]), "something is left on the engine");
+    }
+}
+
+impl Drop for Contained {
+    fn drop(&mut self) {
+        for (list, remove) in [
+            (&["ps", "--all"][..], &["rm", "--force"][..]),
+            (&["volume", "ls"], &["volume", "rm", "--force"]),
+        ] {
+            let left = self.on_engine(list);
+            if !left.is_empty() {
+                Command::new("docker").args(remove).args(left).output().ok();
+            }
+        }
+    }
+}
+
+/// A reply whose command waits long enough to be interrupted, once.
+fn waiting() -> Value {
+    actions(&[
+        write("kept.txt", "not committed\n"),
+        run("test -e waited && exit 0; touch waited; sleep 60"),
+    ])
+}
+
+#[test]
+fn a_task_is_done_in_containers_without_a_network() {
+    if left_out_without_docker() {
+        return;
+    }
+    let look = "id -u; ls /sys/class/net; cat /proc/net/route | wc -l; touch /etc/x; echo $?";
+    let contained = Contained::new(&[actions(&[run(look)]), claiming(&["M1.1", "M1.2"], &work())]);
+    contained.project.run().expect(0);
+    let seen = contained.project.artifact(1, "test_output.txt");
+    assert!(!seen.contains("\n0\n"), "{seen}");
+    assert!(seen.contains("\nlo\n1\n"), "{seen}");
+    assert!(seen.contains("Read-only file system"), "{seen}");
+    let rooms = contained.project.told("sandbox_created", "purpose");
+    assert_eq!(rooms, ["work", "clean_room"]);
+    contained.assert_delivered();
+}
+
+#[test]
+fn a_container_that_is_killed_interrupts_a_command_and_not_the_run() {
+    if left_out_without_docker() {
+        return;
+    }
+    let contained = Contained::new(&[waiting(), finish()]);
+    let live = contained.project.start();
+    live.until_event("action_started", 2);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    contained.docker(&["kill"]);
+    live.end().expect(0);
+    assert_eq!(contained.project.results(1), ["done", "failed"]);
+    let why = contained.project.told("action_finished", "why")[1].to_string();
+    assert!(why.contains("killed from outside"), "{why}");
+    contained.assert_delivered();
+}
+
+#[test]
+fn a_removed_container_pauses_the_run_and_resuming_keeps_the_files() {
+    if left_out_without_docker() {
+        return;
+    }
+    let keep = actions(&[run("cat kept.txt"), commit("Keep it")]);
+    let contained = Contained::new(&[waiting(), keep, finish()]);
+    let live = contained.project.start();
+    live.until_event("action_started", 2);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    contained.docker(&["rm", "--force"]);
+    let paused = live.end().expect(11);
+    assert!(paused.both().contains("ralph resume"), "{}", paused.both());
+    contained.project.ralph(&["resume", "last"]).expect(0);
+    let outputs = contained.project.artifact(2, "test_output.txt");
+    assert!(outputs.contains("not committed"), "{outputs}");
+    contained.assert_delivered();
+}

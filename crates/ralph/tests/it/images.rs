@@ -1,0 +1,417 @@
+//! `ralph image`, with and without a Docker Engine.
+//!
+//! What needs an engine needs `ralph-base:bookworm`, too, which `scripts/engine` provides; without
+//! it those tests fail, and `RALPH_TEST_NO_DOCKER=1` leaves them out and says so.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::sync::Arc;
+
+use ralph_core::id::Digest;
+use ralph_core::image::ImageName;
+use ralph_providers::docker::Engine;
+use ralph_providers::docker::images::Images;
+use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use serde_json::{Value, json};
+use snapbox::{assert_data_eq, str};
+
+use crate::project::{Project, finish};
+use crate::support::{Ralph, Seen, Stopped};
+
+const NOWHERE: &str = "unix:///nowhere/docker.sock";
+
+fn without_engine(ralph: &Ralph, args: &[&str]) -> Seen {
+    let command = &mut ralph.command(args);
+    command.env("DOCKER_HOST", NOWHERE).output().unwrap().into()
+}
+
+#[test]
+fn without_an_engine_the_status_is_unknown_and_no_error() {
+    let ralph = Ralph::new();
+    let seen = without_engine(&ralph, &["image", "status"]);
+    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));
+    assert_data_eq!(
+        seen.stdout,
+        str![[r"
+image    agent-loop-sandbox-plain
+status   unknown
+why      no Docker Engine runs here: there is no socket `/nowhere/docker.sock`
+fix      start Docker, or set `DOCKER_HOST` to the endpoint that `docker context inspect` shows
+
+"]]
+    );
+    let seen = without_engine(&ralph, &["image", "status", "--image", "x:1", "--json"]);
+    let expected = json!({
+        "image": "x:1", "status": "unknown", "id": null, "size_bytes": null, "created_at": null,
+        "tags": [], "architecture": null, "user": null,
+        "problem": {
+            "what": "no Docker Engine runs here: there is no socket `/nowhere/docker.sock`",
+            "fix": "start Docker, or set `DOCKER_HOST` to the endpoint that `docker context inspect` shows",
+        },
+    });
+    assert_eq!(seen.code, 0);
+    assert_eq!(
+        serde_json::from_str::<Value>(&seen.stdout).unwrap(),
+        expected
+    );
+}
+
+#[test]
+fn without_an_engine_nothing_else_works_and_one_line_says_so() {
+    let ralph = Ralph::new();
+    for args in [
+        &["image", "pull"][..],
+        &["image", "pull", "--image", "x:1", "--force"],
+        &["image", "build"],
+        &["image", "build", "--agent", "claude"],
+        &["image", "build", "--dockerfile"],
+    ] {
+        let seen = without_engine(&ralph, args);
+        let line = "ralph: no Docker Engine runs here — there is no socket `/nowhere/docker.sock` — start Docker, or set `DOCKER_HOST` to the endpoint that `docker context inspect` shows\n";
+        assert_eq!(
+            (seen.code, seen.stdout.as_str(), seen.stderr.as_str()),
+            (1, "", line),
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_one_line() {
+    let ralph = Ralph::new();
+    let settings = ralph.project().join("ralph.toml");
+    let mut lines = String::new();
+    for args in [
+        &["image", "built"][..],
+        &["image", "build", "--agent", "cursor"],
+        &["image", "build", "--tag", "Big"],
+        &["image", "build", "--nix", "--dockerfile"],
+        &["image", "build", "--nix", "--agent", "plain"],
+        &["image", "build", "--agent", "plain", "--dockerfile", "x"],
+        &["image", "pull", "--image", "../containers/x"],
+        &["image", "status", "--image", "x", "--agent", "plain"],
+        &["image", "status"],
+    ] {
+        if args.len() == 2 && args[1] == "status" {
+            std::fs::write(&settings, "[sandbox]\nimage = \"My Image\"\n").unwrap();
+        }
+        let seen = without_engine(&ralph, args);
+        assert_eq!(seen.code, 2, "{args:?}: {seen:?}");
+        lines.push_str(&seen.stderr);
+    }
+    assert_data_eq!(
+        lines,
+        str![[r"
+ralph: unknown command `built` — ralph image has no such command — did you mean `build`?
+ralph: `cursor` is no value for --agent <NAME> — there is no image for agent `cursor`; there are `claude`, `codex` and `plain` — see `ralph image build --help`
+ralph: `Big` is no value for --tag <NAME> — `Big` is no image name: it must be lower-case letters, digits and single separators, like `name:tag` or `registry/name:tag` — see `ralph image build --help`
+ralph: --nix does not go with --dockerfile [<FILE>] — only one of them can hold — see `ralph image build --help`
+ralph: --nix does not go with --agent <NAME> — only one of them can hold — see `ralph image build --help`
+ralph: --agent <NAME> does not go with --dockerfile <FILE> — an agent's image has a Dockerfile of its own — leave one of them out
+ralph: `../containers/x` is no value for --image <NAME> — `../containers/x` is no image name: it must be lower-case letters, digits and single separators, like `name:tag` or `registry/name:tag` — see `ralph image pull --help`
+ralph: --image <NAME> does not go with --agent <NAME> — only one of them can hold — see `ralph image status --help`
+ralph: `ralph.toml` names an image that cannot be one — `My Image` is no image name: it must be lower-case letters, digits and single separators, like `name:tag` or `registry/name:tag` — correct `image` and `base_image` under `[sandbox]`
+
+"]]
+    );
+}
+
+#[test]
+fn nix_must_be_there_if_it_is_asked_for() {
+    let ralph = Ralph::new();
+    let seen = without_engine(&ralph, &["image", "build", "--nix"]);
+    let line = "ralph: cannot build the image with nix — there is no `nix` on PATH — install it, or use `ralph image build --dockerfile`\n";
+    assert_eq!((seen.code, seen.stderr.as_str()), (1, line));
+}
+
+/// Removes an image, if it is there.
+fn remove(image: &ImageName) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let host = std::env::var_os("DOCKER_HOST").map(|host| host.into_string().unwrap());
+        let engine = Engine::connect(host.as_deref()).await.unwrap();
+        let images = Images::new(engine, "/nowhere".into(), Arc::new(Stopped));
+        images.remove(image).await.unwrap();
+    });
+}
+
+/// An image of the test's own, removed at the end.
+struct Scene {
+    ralph: Ralph,
+    image: ImageName,
+}
+
+impl Scene {
+    /// Returns nothing if tests with an engine are left out.
+    fn new(name: &str) -> Option<Self> {
+        if left_out_without_docker() {
+            return None;
+        }
+        let ralph = Ralph::new();
+        // A registry that refuses at once, so that a pull never leaves this machine.
+        let image = format!("127.0.0.1:1/ralph-test-{}-{name}:1", std::process::id());
+        Some(Self {
+            ralph,
+            image: ImageName::parse(&image).unwrap(),
+        })
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.ralph.command(args);
+        if let Some(host) = std::env::var_os("DOCKER_HOST") {
+            command.env("DOCKER_HOST", host);
+        }
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Seen {
+        self.command(args).output().unwrap().into()
+    }
+
+    fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
+        std::fs::write(self.ralph.project().join(path), bytes).unwrap();
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        remove(&self.image);
+    }
+}
+
+#[test]
+fn an_image_is_built_shown_and_not_pulled_again() {
+    let Some(scene) = Scene::new("built") else {
+        return;
+    };
+    let name = scene.image.as_str();
+    scene.write("ralph.toml", format!("[sandbox]\nimage = \"{name}\"\n"));
+    scene.write(
+        "my.Dockerfile",
+        "FROM ralph-base:bookworm\nLABEL a=b\nUSER nobody\n",
+    );
+
+    let seen = scene.run(&["image", "status"]);
+    let expected = format!(
+        "image    {name}\nstatus   not found\nfix      build it with `ralph image build --tag {name}`, or get it with `ralph image pull --image {name}`\n"
+    );
+    assert_eq!((seen.code, seen.stdout.clone()), (0, expected));
+
+    let seen = scene.run(&["image", "build", "--dockerfile", "my.Dockerfile"]);
+    let repository = scene.image.repository();
+    let expected = format!(
+        "building image `{name}`\nstep 1 of 4: FROM ralph-base:bookworm\nstep 2 of 4: LABEL a=b\nstep 3 of 4: USER nobody\nstep 4 of 4: LABEL ralph.image={repository}\nbuilt {name}\n"
+    );
+    assert_eq!(
+        (seen.code, seen.stdout.clone(), seen.stderr.as_str()),
+        (0, expected, "")
+    );
+
+    let seen = scene.run(&["image", "status", "--json"]);
+    let status: Value = serde_json::from_str(&seen.stdout).unwrap();
+    let facts = json!([
+        status["image"],
+        status["status"],
+        status["tags"],
+        status["user"],
+        status["problem"]
+    ]);
+    assert_eq!(facts, json!([name, "present", [name], "nobody", null]));
+
+    let seen = scene.run(&["image", "pull"]);
+    let expected = format!("image {name} is here already; --force pulls it anyway\n");
+    assert_eq!((seen.code, seen.stdout.clone()), (0, expected));
+    let seen = scene.run(&["image", "pull", "--force"]);
+    assert_eq!(
+        (seen.code, seen.stdout.clone()),
+        (1, format!("pulling image `{name}`\n"))
+    );
+    assert!(
+        seen.stderr
+            .starts_with(&format!("ralph: cannot pull image `{name}` — ")),
+        "{seen:?}"
+    );
+
+    scene.write(
+        "ralph.toml",
+        format!("[sandbox]\nimage = \"{name}\"\nuse_local_image = false\n"),
+    );
+    let seen = scene.run(&["image", "pull"]);
+    assert_eq!(
+        seen.code, 1,
+        "without the setting it is pulled again: {seen:?}"
+    );
+}
+
+#[test]
+fn a_build_that_fails_shows_its_output_and_one_line() {
+    let Some(scene) = Scene::new("fails") else {
+        return;
+    };
+    scene.write(
+        "bad.Dockerfile",
+        "FROM ralph-base:bookworm\nCOPY missing /\n",
+    );
+    let name = scene.image.as_str();
+    let seen = scene.run(&[
+        "image",
+        "build",
+        "--dockerfile",
+        "bad.Dockerfile",
+        "--tag",
+        name,
+    ]);
+    let expected = format!(
+        "building image `{name}`\nstep 1 of 3: FROM ralph-base:bookworm\nstep 2 of 3: COPY missing /\n"
+    );
+    assert_eq!((seen.code, seen.stdout.clone()), (1, expected));
+    assert_eq!(seen.stderr.lines().count(), 1, "{seen:?}");
+    assert!(
+        seen.stderr.starts_with(&format!(
+            "ralph: cannot build image `{name}` — step 2 of 3, `COPY missing /`,"
+        )),
+        "{seen:?}"
+    );
+
+    let seen = scene.run(&[
+        "image",
+        "build",
+        "--dockerfile",
+        "none.Dockerfile",
+        "--tag",
+        name,
+    ]);
+    assert_eq!(seen.code, 1);
+    assert!(
+        seen.stderr
+            .starts_with("ralph: cannot read the Dockerfile `none.Dockerfile` — "),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn nix_is_used_where_it_is_installed() {
+    let Some(scene) = Scene::new("nix") else {
+        return;
+    };
+    scene.write("image.tar", saved(&scene.image));
+    let result = scene.ralph.project().join("image.tar");
+    let script = format!(
+        "#!/bin/sh\necho \"$@\" > asked\necho evaluating >&2\necho {}\n",
+        result.display()
+    );
+    scene.write("nix", script);
+    let program = scene.ralph.project().join("nix");
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+
+    let path = format!("{}:/usr/bin:/bin", scene.ralph.project().display());
+    let name = scene.image.as_str();
+    let mut command = scene.command(&["image", "build", "--tag", name]);
+    let seen: Seen = command.env("PATH", &path).output().unwrap().into();
+    let expected = format!(
+        "building the image with nix\n  evaluating\nloading `{}`\n  Loaded image: {name}\nbuilt {name}\nto use it, set `image = \"{name}\"` under `[sandbox]` in ralph.toml\n",
+        result.display()
+    );
+    assert_eq!(
+        (seen.code, seen.stdout.clone(), seen.stderr.as_str()),
+        (0, expected, "")
+    );
+    let asked = std::fs::read_to_string(scene.ralph.project().join("asked")).unwrap();
+    assert!(
+        asked.contains("images/flake#dockerImage --no-link --print-out-paths"),
+        "{asked}"
+    );
+
+    scene.write("nix", "#!/bin/sh\necho 'error: it is broken' >&2\nexit 1\n");
+    let mut command = scene.command(&["image", "build", "--nix", "--tag", name]);
+    let seen: Seen = command.env("PATH", &path).output().unwrap().into();
+    let line = "ralph: cannot build the image with nix — error: it is broken — look at what nix says, or use `ralph image build --dockerfile`\n";
+    assert_eq!((seen.code, seen.stderr.as_str()), (1, line));
+}
+
+/// Returns a project in containers whose image has a file of its own.
+fn greeted(greeting: &str) -> Project {
+    let host = std::env::var_os("DOCKER_HOST").map(|host| host.into_string().unwrap());
+    let project = Project::new()
+        .env("DOCKER_HOST", host.unwrap_or_default())
+        .set("sandbox_provider", "docker")
+        .set("sandbox_image", BASE_IMAGE)
+        .set("test_command", &format!("grep -q {greeting} /greeting"))
+        .script(&[finish()]);
+    let dockerfile = "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nCOPY greeting /greeting\n";
+    project.commit(".agent-loop/Dockerfile.sandbox", dockerfile);
+    project.commit(".agent-loop/greeting", greeting);
+    project
+}
+
+#[test]
+fn a_run_gets_its_projects_image_as_the_base_commit_says() {
+    if left_out_without_docker() {
+        return;
+    }
+    let project = greeted(&format!("hello-{}", std::process::id()));
+    // What lies around decides nothing.
+    std::fs::write(project.repo().join(".agent-loop/greeting"), "changed").unwrap();
+
+    let first = project.run().expect(0);
+    let plan = project.told("run_created", "plan").remove(0);
+    let image = ImageName::parse(plan["container"]["image"].as_str().unwrap()).unwrap();
+    let building = format!("building image `{image}`\n");
+    let second = project.run_with(&["--new"]).expect(0);
+    let third = project.run_with(&["--new", "--rebuild"]).expect(0);
+    remove(&image);
+    assert_eq!(image.repository(), "agent-loop-sandbox-plain-repo");
+    let built = [first, second, third].map(|ended| ended.stdout.contains(&building));
+    assert_eq!(built, [true, false, true]);
+}
+
+#[test]
+fn a_run_whose_image_cannot_be_made_does_not_start() {
+    if left_out_without_docker() {
+        return;
+    }
+    let project = greeted("hello");
+    project.git(&["rm", "--quiet", ".agent-loop/Dockerfile.sandbox"]);
+    project.commit(".agent-loop/dependencies", "jq\njq; rm -rf /\n");
+    let ended = project.run().expect(1);
+    let line = "ralph: `.agent-loop/dependencies` line 2 — `jq; rm -rf /` is no package: one package per line — correct the file, and commit it\n";
+    assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", line));
+    let missing = format!("127.0.0.1:1/ralph-test-{}:none", std::process::id());
+    let project = project.set("sandbox_image", &missing);
+    let ended = project.run().expect(1);
+    assert!(
+        ended
+            .stderr
+            .starts_with(&format!("ralph: there is no image `{missing}` — ")),
+        "{ended:?}"
+    );
+    assert!(!project.home().join("runs").exists(), "no run was made");
+}
+
+/// Returns a file as `docker save` writes it: an image without files.
+fn saved(image: &ImageName) -> Vec<u8> {
+    // The end of an archive that holds nothing.
+    let layer = vec![0; 1024];
+    let config = json!({
+        "architecture": "amd64", "os": "linux", "config": {},
+        "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{}", Digest::of(&layer).as_str())]},
+    });
+    let manifest = json!([
+        {"Config": "config.json", "RepoTags": [image.as_str()], "Layers": ["layer.tar"]}
+    ]);
+    let mut archive = tar::Builder::new(Vec::new());
+    for (path, bytes) in [
+        ("layer.tar", layer),
+        ("config.json", config.to_string().into_bytes()),
+        ("manifest.json", manifest.to_string().into_bytes()),
+    ] {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, path, &bytes[..]).unwrap();
+    }
+    archive.into_inner().unwrap()
+}
