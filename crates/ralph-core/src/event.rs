@@ -443,6 +443,7 @@ pub enum Event {
         text: String,
         to: MessageState,
     },
+
     /// The run goes in circles. Told after the end of the iteration that showed it, whose record is
     /// what counts.
     Gutter {

@@ -172,11 +172,11 @@ impl Wiring {
         let (model, price) = (self.model(&plan.model, &used)?, price_of(&plan.model));
         Ok(Outside {
             sandboxes: self.sandboxes(&plan.sandbox, plan.container.as_ref())?,
+            agent: None,
+            gate: None,
             profiles: same_for_all(&model, &price),
             model,
             price,
-            agent: None,
-            gate: None,
             scm: Arc::new(scm),
             git: self.git()?,
             clock: self.clock.clone(),

@@ -149,6 +149,26 @@ impl OpenIteration {
     )]
     fn apply_work(&mut self, event: &Event) {
         match event {
+            Event::AgentStarted {
+                attempt,
+                prompt_bytes,
+                ..
+            } => {
+                self.attempts = *attempt;
+                self.prompt_bytes = *prompt_bytes;
+            }
+            Event::AgentCharged {
+                usage, cost_usd, ..
+            } => {
+                self.usage.add(*usage);
+                self.cost += *cost_usd;
+            }
+            Event::AgentFinished {
+                duration_ms, end, ..
+            } => {
+                self.model_ms += duration_ms;
+                self.agent_end = Some(end.clone());
+            }
             Event::ActionStarted { index, after, .. } => {
                 self.pending = Some((*index, after.clone()));
             }

@@ -35,10 +35,10 @@ pub(crate) struct Now {
     pub(crate) changed: bool,
     /// What changed since the start of the iteration.
     pub(crate) diff: DiffSize,
-    /// What changed since then, file by file, and where the files stand.
-    pub(crate) change: Change,
     /// Whether a box was ticked.
     pub(crate) ticked: bool,
+    /// What changed since then, file by file, and where the files stand.
+    pub(crate) change: Change,
     /// Whether a milestone became complete.
     pub(crate) milestone_reached: bool,
 }
