@@ -116,26 +116,6 @@ impl OpenIteration {
                 self.usage.add(*usage);
                 self.cost += *cost_usd;
             }
-            Event::AgentStarted {
-                attempt,
-                prompt_bytes,
-                ..
-            } => {
-                self.attempts = *attempt;
-                self.prompt_bytes = *prompt_bytes;
-            }
-            Event::AgentCharged {
-                usage, cost_usd, ..
-            } => {
-                self.usage.add(*usage);
-                self.cost += *cost_usd;
-            }
-            Event::AgentFinished {
-                duration_ms, end, ..
-            } => {
-                self.model_ms += duration_ms;
-                self.agent_end = Some(end.clone());
-            }
             Event::ReplyRejected { errors, .. } => self.rejected = Some(errors.clone()),
             Event::ReplyAccepted { .. } => self.accepted = true,
             _ => self.apply_work(event),
