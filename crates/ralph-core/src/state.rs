@@ -192,22 +192,16 @@ impl RunState {
             | Event::Gutter { .. }
             | Event::StillActive {}
             | Event::Notice { .. } => {}
-            Event::HostBlocked { host, .. } => {
-                self.blocked_hosts.insert(host.clone());
-            }
-            Event::HostAllowed { host } => {
-                self.blocked_hosts.remove(host);
-                self.allowed_hosts.insert(host.clone());
-            }
             Event::MessageMoved { id, text, to } => self.apply_message(id, text, *to),
             Event::RunOpened { .. }
             | Event::CommandReceived { .. }
             | Event::CommandDone { .. }
             | Event::StatusChanged { .. }
             | Event::ContractChanged { .. } => self.apply_life(&record.event),
-            Event::SandboxCreated { .. } | Event::SandboxRemoved { .. } => {
-                self.apply_sandbox(&record.event);
-            }
+            Event::SandboxCreated { .. }
+            | Event::SandboxRemoved { .. }
+            | Event::HostBlocked { .. }
+            | Event::HostAllowed { .. } => self.apply_sandbox(&record.event),
             Event::WorkspaceReady { .. }
             | Event::CommitsImported { .. }
             | Event::Pushed { .. }
@@ -316,6 +310,13 @@ impl RunState {
     }
 
     fn apply_sandbox(&mut self, event: &Event) {
+        if let Event::HostBlocked { host, .. } = event {
+            self.blocked_hosts.insert(host.clone());
+        }
+        if let Event::HostAllowed { host } = event {
+            self.blocked_hosts.remove(host);
+            self.allowed_hosts.insert(host.clone());
+        }
         if let Event::SandboxCreated { sandbox, purpose } = event {
             match purpose {
                 Purpose::Work => {
@@ -356,11 +357,8 @@ impl RunState {
             }
             Event::ModelAbandoned {
                 usage, cost_usd, ..
-            } => {
-                self.usage.add(*usage);
-                self.cost += *cost_usd;
             }
-            Event::AgentCharged {
+            | Event::AgentCharged {
                 usage, cost_usd, ..
             } => {
                 self.usage.add(*usage);
