@@ -1,6 +1,8 @@
 //! The tests of the providers, in one binary.
 
 #[cfg(test)]
+mod agents;
+#[cfg(test)]
 mod sandbox_docker;
 #[cfg(test)]
 mod sandbox_local;
