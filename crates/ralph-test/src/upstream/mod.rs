@@ -12,5 +12,8 @@ mod scenario;
 mod server;
 mod wire;
 
+#[cfg(test)]
+mod tests;
+
 pub use scenario::{Api, Scenario, Step};
 pub use server::{FakeUpstream, Recorded};

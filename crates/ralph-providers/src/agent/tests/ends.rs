@@ -77,6 +77,12 @@ fn claude_tells_how_it_went() {
             unauthorized("Not logged in · Please run /login"),
         ),
         (end_of!("claude-402", ONE), AgentEnd::OutOfBudget),
+    ]);
+}
+
+#[test]
+fn claude_tells_what_its_provider_said() {
+    all_said(vec![
         (
             end_of!("claude-429-limit", ONE),
             quota(

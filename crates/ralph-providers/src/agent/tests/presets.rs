@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use super::super::{
-    Agents, CredentialKind, ModelNeeded, Output, Preset, PromptForm, Timeouts, UnknownAgent,
-};
+use super::super::CredentialKind::{AnthropicApiKey, AnthropicOauth, Openai};
+use super::super::{Agents, ModelNeeded, Output, Preset, PromptForm, Timeouts, UnknownAgent};
 use super::{built_in, settings};
 
 #[test]
@@ -19,7 +18,6 @@ fn the_built_in_agents() {
             preset.output,
         )
     };
-    use CredentialKind::{AnthropicApiKey, AnthropicOauth, Openai};
     let expected = [
         (
             "claude",
