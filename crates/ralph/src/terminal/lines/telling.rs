@@ -78,6 +78,7 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
 }
 
 /// Returns what is being waited for after a record; none when nobody works on the run.
+#[expect(clippy::too_many_lines, reason = "a table with a line for every event")]
 pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
     if !state.status.is_active() {
         return None;
