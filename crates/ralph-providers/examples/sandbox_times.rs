@@ -7,6 +7,7 @@
 //! is compared runs in turns, so that a busy machine slows all of it down.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -173,61 +174,95 @@ impl Bench {
         Ok(())
     }
 
-    /// Files in and out, next to `docker cp`.
+    /// Files in and out, next to `docker cp`. New names each time: a file system is slower where
+    /// much was just deleted.
     async fn files(&mut self) -> Result<(), Failure> {
         let sandbox = self.sandbox().await?;
-        let container = object(&*sandbox);
-        let (large, small) = (vec![b'x'; 10_000_000], vec![b'x'; 4096]);
-        let local = self.directory.path().join("large");
-        std::fs::write(&local, &large)?;
-        let local = local.to_string_lossy().into_owned();
+        let small = vec![b'x'; 4096];
         for round in 0..self.rounds {
-            for (bytes, name, into, out) in [
-                (&large, "large", "10 MB in", "10 MB out"),
-                (&small, "small", "4 KB in", "4 KB out"),
-            ] {
-                let path = repo(name)?;
-                let started = Instant::now();
-                sandbox.write(&path, bytes, WriteMode::Replace).await?;
-                self.times.add("files", into, started);
-                let started = Instant::now();
-                let read = sandbox.read(&path, 1 << 30).await?;
-                self.times.add("files", out, started);
-                if read.len() != bytes.len() {
-                    return Err("other bytes came back".into());
-                }
-            }
-            if round % 10 == 0 {
-                let started = Instant::now();
-                docker(&["cp", &local, &format!("{container}:/workspace/repo/copied")])?;
-                self.times.add("files", "10 MB in, docker cp", started);
-                let started = Instant::now();
-                docker(&["cp", &format!("{container}:/workspace/repo/copied"), &local])?;
-                self.times.add("files", "10 MB out, docker cp", started);
-                self.many(&*sandbox).await?;
-            }
+            let path = repo(&format!("small/{round}"))?;
+            let started = Instant::now();
+            sandbox.write(&path, &small, WriteMode::Replace).await?;
+            self.times.add("files", "4 KB in", started);
+            let started = Instant::now();
+            sandbox.read(&path, 4096).await?;
+            self.times.add("files", "4 KB out", started);
         }
+        // On the same disk, and in the same part of it, where this user may write there.
+        let data = Engine::connect(None).await?.facts().await?.data_root;
+        let volume = format!("{data}/volumes/{}/_data/scratch", object(&*sandbox));
+        let host = Some(PathBuf::from(volume)).filter(|path| path.is_dir());
+        let host = host.unwrap_or_else(|| self.directory.path().to_owned());
+        for round in 0..self.rounds.div_ceil(40) {
+            self.many(&*sandbox, &host, round).await?;
+        }
+        self.large(&*sandbox).await?;
         sandbox.remove().await?;
         Ok(())
     }
 
-    async fn many(&mut self, sandbox: &dyn Sandbox) -> Result<(), Failure> {
-        let paths: Vec<SandboxPath> = (0..MANY)
-            .map(|number| repo(&format!("many/{}/{number}", number % 10)))
-            .collect::<Result<_, _>>()?;
+    async fn many(
+        &mut self,
+        sandbox: &dyn Sandbox,
+        host: &Path,
+        round: usize,
+    ) -> Result<(), Failure> {
+        let names: Vec<String> = (0..MANY)
+            .map(|number| format!("many-{round}/{}/{number}", number % 10))
+            .collect();
+        let text = b"a small file\n";
         let started = Instant::now();
-        for path in &paths {
+        for name in &names {
             sandbox
-                .write(path, b"a small file\n", WriteMode::Replace)
+                .write(&repo(name)?, text, WriteMode::Replace)
                 .await?;
         }
         self.times.add("files", "1,000 small files in", started);
         let started = Instant::now();
-        for path in &paths {
-            sandbox.read(path, 100).await?;
+        for name in &names {
+            sandbox.read(&repo(name)?, 100).await?;
         }
         self.times.add("files", "1,000 small files out", started);
-        sandbox.delete(&repo("many")?).await?;
+        let started = Instant::now();
+        for name in &names {
+            let path = host.join(name);
+            let above = path.parent().ok_or("it is in a directory")?;
+            std::fs::create_dir_all(above)?;
+            let temporary = host.join("temporary");
+            std::fs::write(&temporary, text)?;
+            std::fs::rename(temporary, path)?;
+        }
+        self.times
+            .add("files", "1,000 small files on the host", started);
+        Ok(())
+    }
+
+    async fn large(&mut self, sandbox: &dyn Sandbox) -> Result<(), Failure> {
+        let bytes = vec![b'x'; 10_000_000];
+        let here = self.directory.path().join("large");
+        std::fs::write(&here, &bytes)?;
+        let here = here.to_string_lossy().into_owned();
+        let there = format!("{}:/workspace/repo/copied", object(sandbox));
+        for round in 0..self.rounds {
+            let path = repo(&format!("large-{}", round % 10))?;
+            let started = Instant::now();
+            sandbox.write(&path, &bytes, WriteMode::Replace).await?;
+            self.times.add("files", "10 MB in", started);
+            let started = Instant::now();
+            let read = sandbox.read(&path, 1 << 30).await?;
+            self.times.add("files", "10 MB out", started);
+            if read != bytes {
+                return Err("other bytes came back".into());
+            }
+            if round % 10 == 0 {
+                let started = Instant::now();
+                docker(&["cp", &here, &there])?;
+                self.times.add("files", "10 MB in, docker cp", started);
+                let started = Instant::now();
+                docker(&["cp", &there, &here])?;
+                self.times.add("files", "10 MB out, docker cp", started);
+            }
+        }
         Ok(())
     }
 }
