@@ -85,6 +85,11 @@ impl StateDir {
         self.root.join("tokens")
     }
 
+    /// Returns where credential proxies say that they run.
+    pub fn proxies(&self) -> PathBuf {
+        self.root.join("proxies")
+    }
+
     /// Returns the directory of one run.
     pub fn run(&self, id: &RunId) -> RunDir {
         RunDir {

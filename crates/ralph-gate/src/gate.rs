@@ -98,11 +98,27 @@ pub(crate) struct Inner {
     pub(crate) book: Book,
     pub(crate) meter: Arc<Meter>,
     pub(crate) cassette: Option<Arc<Cassette>>,
+    /// What it says about itself where no sandbox is behind it.
+    pub(crate) alone: Option<String>,
 }
 
 impl Gate {
     /// Makes the gate of a sandbox.
     pub fn new(settings: Settings, outside: Outside) -> Result<Self, GateError> {
+        Self::make(settings, outside, None)
+    }
+
+    /// Makes a gate that stands alone, as a port for other programs that adds credentials. It answers
+    /// `/health` with a text of its own and says in plain words when its provider is out of reach.
+    pub fn alone(settings: Settings, outside: Outside, health: String) -> Result<Self, GateError> {
+        Self::make(settings, outside, Some(health))
+    }
+
+    fn make(
+        settings: Settings,
+        outside: Outside,
+        alone: Option<String>,
+    ) -> Result<Self, GateError> {
         let dialer = Dialer {
             resolver: outside.resolver,
             reachable: outside.reachable,
@@ -127,6 +143,7 @@ impl Gate {
             },
             meter: outside.meter,
             cassette: outside.cassette,
+            alone,
         };
         Ok(Self {
             inner: Arc::new(inner),

@@ -4,6 +4,7 @@
 //! - [`cli`] reads the arguments and has one file per command; errors and exit codes are its API.
 //! - [`config`] is the one place that reads the environment, `.env`, `ralph.toml` and
 //!   `config/models.yaml`.
+//! - [`proxy`] is the stand-alone port that adds credentials to requests.
 //! - [`terminal`] shows the records of a run to a person, and lets nothing through that a terminal
 //!   would obey.
 //! - [`tokens`] keeps the credentials of agents and knows whether they hold.
@@ -14,6 +15,7 @@ pub mod audit;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod proxy;
 pub mod terminal;
 pub mod tokens;
 mod wire;

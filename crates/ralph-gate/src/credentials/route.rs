@@ -101,6 +101,15 @@ impl Route {
         format!("http://{address}{}", self.prefix)
     }
 
+    /// Returns it without its name in front of its paths, for a port that has no other.
+    #[must_use]
+    pub fn at_root(mut self) -> Self {
+        if let Some(rest) = self.prefix.strip_prefix(&format!("/{}", self.name)) {
+            self.prefix = rest.to_owned();
+        }
+        self
+    }
+
     /// Returns the endpoint that the credential is sent to.
     pub fn endpoint(&self) -> &Endpoint {
         &self.upstream.endpoint

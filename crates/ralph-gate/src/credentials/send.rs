@@ -73,6 +73,12 @@ pub(super) async fn send(
             if let (Some(_), Some(paid)) = (dial_error(&error), paid) {
                 paid.call.forgive();
             }
+            if gate.alone.is_some() {
+                let why = dial_error(&error).map(ToString::to_string);
+                return Err(Refused::unreachable(
+                    why.unwrap_or_else(|| error.to_string()),
+                ));
+            }
             let refusal = http::unanswered(&error);
             let text = refusal.text.trim_start_matches("ralph: ");
             let reason = refusal.decision.reason;

@@ -26,7 +26,7 @@ pub(crate) async fn serve(gate: &Arc<Inner>, stream: impl Stream + 'static) {
 }
 
 async fn answer(gate: &Inner, request: Request<Incoming>) -> Response<Body> {
-    if let Some(response) = by_itself(&request) {
+    if let Some(response) = by_itself(gate, &request) {
         return response;
     }
     let path = request.uri().path().to_owned();
@@ -59,7 +59,7 @@ async fn answer(gate: &Inner, request: Request<Incoming>) -> Response<Body> {
 }
 
 /// Answers what needs no credential.
-fn by_itself(request: &Request<Incoming>) -> Option<Response<Body>> {
+fn by_itself(gate: &Inner, request: &Request<Incoming>) -> Option<Response<Body>> {
     let is_asked = matches!(*request.method(), Method::GET | Method::HEAD);
     let path = request.uri().path();
     // The second is how `claude` finds out whether anybody is there.
@@ -68,8 +68,8 @@ fn by_itself(request: &Request<Incoming>) -> Option<Response<Body>> {
             && path.ends_with("/api/hello")
             && path::is_plain(path));
     let is_plain = request.uri().authority().is_none();
-    (is_asked && is_known && is_plain)
-        .then(|| text_response(StatusCode::OK, "ralph-gate ok\n".to_owned()))
+    let text = gate.alone.as_deref().unwrap_or("ralph-gate ok");
+    (is_asked && is_known && is_plain).then(|| text_response(StatusCode::OK, format!("{text}\n")))
 }
 
 /// Decides whether a request is one that a credential is for.

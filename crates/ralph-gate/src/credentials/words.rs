@@ -15,6 +15,8 @@ pub(super) struct Refused {
     pub(super) decision: Decision,
     pub(super) text: String,
     pub(super) retry_after: Option<u64>,
+    /// The form it has whatever the provider's is.
+    pub(super) form: Option<Dialect>,
 }
 
 impl Refused {
@@ -24,12 +26,23 @@ impl Refused {
             decision: Decision::denied(reason, decider),
             text: format!("ralph: {text}"),
             retry_after: None,
+            form: None,
+        }
+    }
+
+    /// The provider of a port that stands alone is out of reach.
+    pub(super) fn unreachable(why: impl std::fmt::Display) -> Self {
+        Self {
+            text: format!("proxy: upstream unreachable: {why}"),
+            form: Some(Dialect::Plain),
+            ..Self::new(502, Reason::Unreachable, Decider::Gate, "")
         }
     }
 
     /// Writes it as the provider of a route would; without one, as text.
     pub(super) fn response(&self, route: Option<&Route>) -> Response<Body> {
-        let dialect = route.map_or(Dialect::Plain, |route| route.dialect);
+        let own = route.map_or(Dialect::Plain, |route| route.dialect);
+        let dialect = self.form.unwrap_or(own);
         let (kind, body) = match dialect {
             Dialect::Anthropic => ("application/json", self.anthropic()),
             Dialect::OpenAi => ("application/json", self.openai()),

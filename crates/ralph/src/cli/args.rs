@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -101,6 +102,11 @@ pub enum Command {
         after_help = "Example:\n  ANTHROPIC_API_KEY=$(ralph get-token --auth api-key) claude\n\nExit codes: 0 printed, 1 there is none, or its time is over"
     )]
     GetToken(TokenArgs),
+    /// Add the credential of an agent to the requests of other programs
+    #[command(
+        after_help = "Examples:\n  ralph get-token | ralph proxy\n  { echo api_key; ralph get-token --auth api-key; } | ralph proxy --listen 127.0.0.1:0\n\nThe credential comes on standard input: its mode (oauth, api_key, gateway) and itself in two lines, or itself alone. What a program needs instead of it is printed.\n\nExit codes: 0 nobody needed it any more, or one runs already, 1 it could not be started, 130 ended by a signal"
+    )]
+    Proxy(ProxyArgs),
     /// Build, pull or look at the images of container sandboxes
     Image(ImageArgs),
     /// Try ralph without a model, a container or a network
@@ -155,6 +161,7 @@ impl Command {
             | Self::StoreToken(_)
             | Self::CheckToken(_)
             | Self::GetToken(_)
+            | Self::Proxy(_)
             | Self::Demo(_)
             | Self::Completions(_) => false,
         }
@@ -456,6 +463,23 @@ pub struct StoreTokenArgs {
     /// Keep it without asking the API whether it is good
     #[arg(long)]
     pub no_validate: bool,
+}
+
+/// Arguments of `proxy`.
+#[derive(Debug, Args)]
+pub struct ProxyArgs {
+    /// The agent whose API is spoken
+    #[arg(long, value_name = "NAME", default_value = AgentName::DEFAULT, value_parser = AgentName::parse)]
+    pub agent: AgentName,
+    /// Listen here
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:18080")]
+    pub listen: SocketAddr,
+    /// Send requests to this API instead of the provider's own
+    #[arg(long, value_name = "URL", value_parser = BaseUrl::parse)]
+    pub target: Option<BaseUrl>,
+    /// End after this time without a request, such as 300s; 0 never does
+    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = duration::parse)]
+    pub idle_timeout: Duration,
 }
 
 /// How an agent authenticates.

@@ -11,7 +11,8 @@ use super::error::CliError;
 use super::exit::ExitCode;
 use super::{
     audit, completions, debug, demo, diagnose, errand, image, init, lint, logs, models, order,
-    preflight, profile, prune, replay, resume, run, runs, selftest, show, steer, tokens, usage,
+    preflight, profile, proxy, prune, replay, resume, run, runs, selftest, show, steer, tokens,
+    usage,
 };
 use crate::config::Environment;
 
@@ -70,6 +71,7 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
         Command::CheckToken(args) => wait_for(tokens::check(args, context)),
         Command::GetToken(args) => wait_for(tokens::get(args, context)),
         Command::Image(args) => wait_for(image::run(args, context)),
+        Command::Proxy(args) => proxy::run(&args, context),
         Command::Demo(args) => wait_for(demo::run(args, context)),
         Command::Preflight(args) => wait_for(preflight::run(args, context)),
         Command::Selftest(args) => wait_for(selftest::run(args, context)),

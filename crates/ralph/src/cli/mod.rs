@@ -32,6 +32,7 @@ mod output;
 mod planning;
 mod preflight;
 mod profile;
+mod proxy;
 mod prune;
 mod ready_image;
 mod replay;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ralph_core::id::{CommitId, RunId};
 use ralph_core::lint::{self, Finding, Severity};
 use ralph_core::plan::{Delivery, Engine, RunPlan};
+use ralph_core::ports::SandboxProvider;
 use ralph_core::profile::ModelChoice;
 use ralph_core::task::{Contract, TaskFile};
 use ralph_engine::contract;
@@ -99,16 +100,9 @@ pub(super) async fn plan(
     let sandbox = sandbox_name(args, Some(&task), context)?;
     let container = container::plan(&sandbox, contract, context).await?;
     let provider = wiring.sandboxes(&sandbox, container.as_ref())?;
-    if let Some(problem) = provider.preflight().await.into_iter().next() {
-        let what = format!("sandbox `{sandbox}` cannot be used");
-        return Err(CliError::runtime(what, problem.what, problem.fix));
-    }
-    let choice = model_choice(
-        args.model.as_deref(),
-        args.profile.as_deref(),
-        Some(&task),
-        context,
-    )?;
+    require(&*provider).await?;
+    let (model, profile) = (args.model.as_deref(), args.profile.as_deref());
+    let choice = model_choice(model, profile, Some(&task), context)?;
     require_price(&choice, &task, &args.file, context)?;
     wiring.models.make(&choice, &[])?;
     let source = Source::find(args, &task, &file, &git, context).await?;
@@ -147,6 +141,17 @@ pub(super) async fn plan(
         choice,
         notices,
     })
+}
+
+async fn require(provider: &dyn SandboxProvider) -> Result<(), CliError> {
+    match provider.preflight().await.into_iter().next() {
+        None => Ok(()),
+        Some(problem) => Err(CliError::runtime(
+            format!("sandbox `{}` cannot be used", provider.name()),
+            problem.what,
+            problem.fix,
+        )),
+    }
 }
 
 fn delivery(contract: &Contract) -> Delivery {

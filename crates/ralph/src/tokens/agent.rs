@@ -81,6 +81,16 @@ pub enum Wire {
     OpenAiChat,
 }
 
+impl Wire {
+    /// Returns the address of the API of whoever made it.
+    pub fn own_api(self) -> &'static str {
+        match self {
+            Self::AnthropicMessages => "https://api.anthropic.com",
+            Self::OpenAiResponses | Self::OpenAiChat => "https://api.openai.com/v1",
+        }
+    }
+}
+
 /// What is known about an agent that decides about its credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Agent {

@@ -1,4 +1,4 @@
-//! One request to an API, and its answer.
+//! One request, and its answer.
 
 use std::io;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use tokio_rustls::TlsConnector;
 use super::address::BaseUrl;
 
 /// How long all of it may take.
-pub(super) const MOST_TIME: Duration = Duration::from_secs(30);
+const MOST_TIME: Duration = Duration::from_secs(30);
 
 /// How much of an answer is read.
 const MOST_ANSWER: usize = 64 << 10;
 
-/// What an API answered.
+/// What was answered.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    /// The start of the body; nothing of it if it is too long.
-    pub(super) body: Bytes,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// The body; nothing of it if it is too long.
+    pub(crate) body: Bytes,
 }
 
 /// Posts JSON to a path below an address. Redirects are not followed: the credential is for this host.
@@ -40,15 +40,35 @@ pub(super) async fn post(
     fields: Vec<(HeaderName, HeaderValue)>,
     body: String,
 ) -> io::Result<Answer> {
-    let mut request = Request::builder()
-        .method(Method::POST)
+    let mut request = request(Method::POST, base, path, Bytes::from(body))?;
+    let json = HeaderValue::from_static("application/json");
+    request.headers_mut().insert(CONTENT_TYPE, json);
+    request.headers_mut().extend(fields);
+    exchange(base, request).await
+}
+
+/// Gets what is at a path below an address.
+pub(crate) async fn get(base: &BaseUrl, path: &str) -> io::Result<Answer> {
+    let request = request(Method::GET, base, path, Bytes::new())?;
+    exchange(base, request).await
+}
+
+fn request(
+    method: Method,
+    base: &BaseUrl,
+    path: &str,
+    body: Bytes,
+) -> io::Result<Request<Full<Bytes>>> {
+    Request::builder()
+        .method(method)
         .uri(format!("{}{path}", base.path()))
         .header(HOST, base.authority())
         .header(CONNECTION, "close")
-        .header(CONTENT_TYPE, "application/json")
-        .body(Full::new(Bytes::from(body)))
-        .map_err(io::Error::other)?;
-    request.headers_mut().extend(fields);
+        .body(Full::new(body))
+        .map_err(io::Error::other)
+}
+
+async fn exchange(base: &BaseUrl, request: Request<Full<Bytes>>) -> io::Result<Answer> {
     let exchange = async {
         let stream = TcpStream::connect((base.host(), base.port())).await?;
         if base.is_encrypted() {

@@ -16,7 +16,7 @@ mod agent;
 mod custody;
 mod error;
 mod expiry;
-mod http;
+pub(crate) mod http;
 mod piped;
 pub mod place;
 mod probe;

@@ -62,7 +62,9 @@ pub async fn validate(slot: &Slot, token: &Token) -> Result<(), ProbeError> {
     let address = match (&token.base_url, slot.mode) {
         (Some(address), _) => address.clone(),
         (None, AuthMode::Gateway) => return Err(ProbeError::NoAddress),
-        (None, AuthMode::Oauth | AuthMode::ApiKey) => own_api(wire)?,
+        (None, AuthMode::Oauth | AuthMode::ApiKey) => {
+            BaseUrl::parse(wire.own_api()).map_err(|_| ProbeError::NoAddress)?
+        }
     };
     let (path, body) = smallest_request(wire, token.model_prefix.as_deref().unwrap_or_default());
     let fields = fields(wire, slot.mode, token)?;
@@ -71,14 +73,6 @@ pub async fn validate(slot: &Slot, token: &Token) -> Result<(), ProbeError> {
         Ok(answer) => judge(address, &answer),
         Err(source) => Err(ProbeError::Unreachable { address, source }),
     }
-}
-
-fn own_api(wire: Wire) -> Result<BaseUrl, ProbeError> {
-    let address = match wire {
-        Wire::AnthropicMessages => "https://api.anthropic.com",
-        Wire::OpenAiResponses | Wire::OpenAiChat => "https://api.openai.com/v1",
-    };
-    BaseUrl::parse(address).map_err(|_| ProbeError::NoAddress)
 }
 
 fn smallest_request(wire: Wire, prefix: &str) -> (&'static str, Value) {

@@ -33,5 +33,6 @@ mod steering;
 #[cfg(target_os = "linux")]
 mod strace;
 mod support;
+mod tokens;
 mod usage;
 mod verdicts;

@@ -86,7 +86,8 @@ impl PlaceError {
                 format!("run: chmod {allowed:o} {}", path.display())
             }
             Self::Foreign { path, .. } => format!("move `{}` away", path.display()),
-            Self::Program(_) | Self::Lost { .. } | Self::TooLong { .. } => {
+            Self::TooLong { .. } => "keep it in a file with `--store file`".to_owned(),
+            Self::Program(_) | Self::Lost { .. } => {
                 "unlock the keyring, or keep the token in a file with `--store file`".to_owned()
             }
         }

@@ -1,0 +1,134 @@
+//! The credential on standard input: its mode and itself in two lines, or itself alone.
+
+use std::io::{self, Read};
+
+use ralph_core::secret::Secret;
+
+use crate::tokens::{Agent, AuthMode};
+
+/// How much is read.
+const MOST_BYTES: usize = 64 << 10;
+
+/// A credential, and how it is shown to its API.
+#[derive(Debug)]
+pub struct Credential {
+    /// How.
+    pub mode: AuthMode,
+    /// The credential itself.
+    pub secret: Secret,
+}
+
+/// Why there is no credential.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialError {
+    /// There was nothing.
+    #[error("no credential provided on stdin")]
+    Empty,
+    /// There was something else.
+    #[error("one line or two are wanted, {lines} came in")]
+    Lines {
+        /// How many lines there were.
+        lines: usize,
+    },
+    /// The first line is no mode.
+    #[error("the first of two lines is the mode: oauth, api_key or gateway")]
+    Mode,
+    /// The agent does not have that mode.
+    #[error("this agent does not authenticate with {0}")]
+    Foreign(AuthMode),
+    /// It could not be read.
+    #[error("standard input cannot be read: {0}")]
+    Read(#[from] io::Error),
+}
+
+/// Reads the credential, up to the end of the input.
+pub fn read_credential(input: impl Read, agent: &Agent) -> Result<Credential, CredentialError> {
+    // Of one size from the start: growing would leave copies behind that nobody wipes.
+    let mut text = String::with_capacity(MOST_BYTES);
+    let read = input.take(MOST_BYTES as u64).read_to_string(&mut text);
+    let text = Secret::new(text);
+    read?;
+    let lines: Vec<&str> = text.expose().lines().map(str::trim).collect();
+    let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty()).collect();
+    let (mode, secret) = match lines[..] {
+        [] => return Err(CredentialError::Empty),
+        [secret] => (agent.mode_of(secret), secret),
+        [mode, secret] => (mode_of(mode)?, secret),
+        [..] => return Err(CredentialError::Lines { lines: lines.len() }),
+    };
+    if !agent.modes.contains(&mode) {
+        return Err(CredentialError::Foreign(mode));
+    }
+    Ok(Credential {
+        mode,
+        secret: Secret::new(secret.to_owned()),
+    })
+}
+
+fn mode_of(word: &str) -> Result<AuthMode, CredentialError> {
+    let word = word.replace('_', "-");
+    AuthMode::ALL
+        .into_iter()
+        .find(|mode| mode.as_str() == word)
+        .ok_or(CredentialError::Mode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokens::AgentName;
+
+    #[test]
+    fn the_mode_is_told_or_seen() {
+        for (agent, input, expected) in [
+            (
+                "claude",
+                "sk-ant-oat01-canary\n",
+                Ok((AuthMode::Oauth, "sk-ant-oat01-canary")),
+            ),
+            (
+                "claude",
+                "sk-ant-api03-canary",
+                Ok((AuthMode::ApiKey, "sk-ant-api03-canary")),
+            ),
+            (
+                "claude",
+                "api_key\r\ncanary\r\n",
+                Ok((AuthMode::ApiKey, "canary")),
+            ),
+            (
+                "claude",
+                "gateway\ncanary\n\n",
+                Ok((AuthMode::Gateway, "canary")),
+            ),
+            ("codex", "api-key\ncanary", Ok((AuthMode::ApiKey, "canary"))),
+            (
+                "codex",
+                "oauth\ncanary",
+                Err("this agent does not authenticate with oauth"),
+            ),
+            ("claude", "", Err("no credential provided on stdin")),
+            ("claude", " \n\n", Err("no credential provided on stdin")),
+            (
+                "claude",
+                "canary\ncanary",
+                Err("the first of two lines is the mode: oauth, api_key or gateway"),
+            ),
+            (
+                "claude",
+                "oauth\ncanary\ncanary",
+                Err("one line or two are wanted, 3 came in"),
+            ),
+        ] {
+            let agent = Agent::of(&AgentName::parse(agent).unwrap());
+            let read = read_credential(input.as_bytes(), &agent);
+            let read = read
+                .as_ref()
+                .map(|found| (found.mode, found.secret.expose()));
+            assert_eq!(
+                read.map_err(ToString::to_string),
+                expected.map_err(str::to_owned)
+            );
+        }
+    }
+}

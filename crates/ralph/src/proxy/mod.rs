@@ -1,0 +1,23 @@
+//! The stand-alone port that adds credentials: `ralph proxy`, for programs that no run has started.
+//!
+//! It is the credential port of a gate without a sandbox. The credential comes on standard input and
+//! stays in memory; programs get a stand-in that is worth nothing anywhere else.
+//!
+//! - `credential` reads standard input, `route` says what the credential is for.
+//! - `lease` is the lock: there is one proxy for each agent, and a second one uses or replaces it.
+//! - `health` is the text that tells one from another.
+//! - `serve` takes connections until nobody needs them any more; `log` writes a line for each request.
+
+mod credential;
+mod health;
+mod lease;
+mod log;
+mod route;
+mod serve;
+
+pub use credential::{Credential, CredentialError, read_credential};
+pub use health::{Health, version};
+pub use lease::{Lease, LeaseError, Notice, Start, take};
+pub use log::RequestLog;
+pub use route::{Upstream, variables};
+pub use serve::{Ended, serve};

@@ -1,0 +1,182 @@
+//! The keyrings, as scripts that do what the real programs do.
+
+use std::fs;
+
+use super::bench::{Bench, canary, seen};
+
+/// `security` of macOS: writes by a command on standard input, 44 for what is not there.
+const SECURITY: &str = r#"
+echo "$@" >> arguments
+case "$1" in
+-i)
+    read -r verb update s service a account x value
+    [ "$verb $update $s $a $x" = "add-generic-password -U -s -a -X" ]
+    printf '%s' "$value" > "kept.$service.$account"
+    ;;
+find-generic-password)
+    [ "$2 $4 $6" = "-s -a -w" ]
+    file="kept.$3.$5"
+    if ! [ -e "$file" ]; then
+        echo "security: SecKeychainSearchCopyNext: The specified item could not be found in the keychain." >&2
+        exit 44
+    fi
+    read -r value < "$file" || true
+    while [ -n "$value" ]; do
+        rest="${value#??}"
+        /usr/bin/printf "\\x${value%"$rest"}"
+        value="$rest"
+    done
+    echo
+    ;;
+esac
+"#;
+
+/// `secret-tool`: the value on standard input, silence and 1 for what is not there.
+const SECRET_TOOL: &str = r#"
+echo "$@" >> arguments
+case "$1" in
+store)
+    [ "$3 $5" = "service account" ]
+    read -r value || true
+    printf '%s' "$value" > "kept.$4.$6"
+    ;;
+lookup)
+    [ "$2 $4" = "service account" ]
+    [ -e "kept.$3.$5" ] || exit 1
+    read -r value < "kept.$3.$5" || true
+    printf '%s' "$value"
+    ;;
+esac
+"#;
+
+const NO_BUS: &str =
+    "echo 'secret-tool: Cannot autolaunch D-Bus without X11 $DISPLAY' >&2; exit 1\n";
+
+#[track_caller]
+fn keeps(bench: &Bench, store: &[&str]) {
+    let missing = bench.run(&[&["check-token"], store].concat());
+    let told = "ralph: no token found for agent claude — run: ralph store-token\n";
+    assert_eq!(missing, seen(1, "", told));
+    let stored = bench.store(store, &canary());
+    assert_eq!(stored.stderr, "ralph: the token was not validated\n");
+    let get = bench.run(&[&["get-token"], store].concat());
+    assert_eq!(get, seen(0, &canary(), ""));
+    let json = format!(
+        r#"{{"accessToken":"{}x","expiresAt":9000000000000}}"#,
+        canary()
+    );
+    bench.store(store, &json);
+    let get = bench.run(&[&["get-token"], store].concat());
+    assert_eq!(get, seen(0, &format!("{}x", canary()), ""));
+    let arguments = fs::read_to_string(bench.programs().join("arguments")).unwrap();
+    assert!(!arguments.contains("Canary"), "{arguments}");
+    bench.absent(&canary(), &[]);
+    assert!(
+        bench
+            .programs()
+            .join("kept.claude-token.agent-loop")
+            .exists()
+    );
+}
+
+#[test]
+fn the_macos_keychain_gets_a_token_by_pipe() {
+    let bench = Bench::new().program("security", SECURITY);
+    keeps(&bench, &["--store", "keychain"]);
+    let long = format!("sk-{}", "x".repeat(3000));
+    let refused = bench.piped(
+        &["store-token", "--no-validate", "--store", "keychain"],
+        &long,
+    );
+    assert_eq!(
+        (refused.code, refused.stderr.lines().last().unwrap()),
+        (
+            1,
+            "ralph: the tokens of agent claude are out of reach — the token makes a command of 6160 bytes, `security` reads at most 4096 — keep it in a file with `--store file`"
+        )
+    );
+}
+
+#[test]
+#[cfg(not(target_os = "macos"))]
+fn the_linux_keyring_is_used_by_itself() {
+    keeps(&Bench::new().program("secret-tool", SECRET_TOOL), &[]);
+    keeps(
+        &Bench::new().program("secret-tool", SECRET_TOOL),
+        &["--store", "secret-tool"],
+    );
+}
+
+#[test]
+#[cfg(not(target_os = "macos"))]
+fn where_the_keyring_cannot_be_used_a_file_is_and_says_so() {
+    let bench = Bench::new().program("secret-tool", NO_BUS);
+    let program = bench.programs().join("secret-tool").display().to_string();
+    let broken = format!(
+        "`{program}` ended with 1: secret-tool: Cannot autolaunch D-Bus without X11 $DISPLAY"
+    );
+    assert_eq!(
+        bench.run(&["check-token"]),
+        seen(
+            1,
+            "",
+            &format!(
+                "ralph: no token found for agent claude — {broken} — run: ralph store-token\n"
+            )
+        )
+    );
+    let file = bench.file("claude-token");
+    let stored = bench.store(&[], &canary());
+    assert_eq!(
+        stored.stderr.lines().last().unwrap(),
+        format!(
+            "ralph: the token is in `{}`, readable for you alone and not encrypted — the keyring cannot be used: {broken}",
+            file.display()
+        )
+    );
+    assert_eq!(bench.run(&["get-token"]), seen(0, &canary(), ""));
+    let asked = bench.piped(
+        &["store-token", "--no-validate", "--store", "secret-tool"],
+        &canary(),
+    );
+    assert_eq!(asked.code, 1, "{asked:?}");
+    // Once the keyring works, no copy stays behind.
+    let bench = bench.program("secret-tool", SECRET_TOOL);
+    bench.store(&[], &canary());
+    assert!(!file.exists());
+    assert_eq!(bench.run(&["get-token"]), seen(0, &canary(), ""));
+}
+
+#[test]
+#[cfg(not(target_os = "macos"))]
+fn a_keyring_that_loses_tokens_is_not_believed() {
+    let bench = Bench::new().program("secret-tool", "[ $1 = store ] || exit 1\n");
+    let stored = bench.store(&[], &canary());
+    assert!(
+        stored.stderr.ends_with(
+            "the keyring cannot be used: the keyring did not give back what was put there\n"
+        ),
+        "{stored:?}"
+    );
+    assert_eq!(bench.run(&["get-token"]), seen(0, &canary(), ""));
+}
+
+#[test]
+fn a_keyring_that_is_not_there_is_named() {
+    let bench = Bench::new();
+    // Not from the working directory, which may be somebody else's repository.
+    fs::write(bench.home().join("security"), "#!/bin/sh\n").unwrap();
+    for (store, program) in [("keychain", "security"), ("secret-tool", "secret-tool")] {
+        let seen_ = bench.run(&["check-token", "--store", store]);
+        assert_eq!(
+            seen_,
+            seen(
+                1,
+                "",
+                &format!(
+                    "ralph: there is no `{program}` on PATH — `--store` asks for it — install it, or keep the token in a file with `--store file`\n"
+                )
+            )
+        );
+    }
+}

@@ -1,0 +1,120 @@
+//! A person at a terminal.
+
+use std::io::{Read as _, Write as _};
+use std::process::{Command, Stdio};
+
+use super::bench::{Bench, canary, seen};
+
+/// Runs a command in a terminal and returns what the terminal has shown. `script` makes the terminal.
+///
+/// As a person does, it types each piece only when the words before it are on the screen.
+fn in_terminal(bench: &Bench, arguments: &str, keys: &[(&str, &str)]) -> (i32, String) {
+    let ralph = bench.command(&[]);
+    let line = format!("{} {arguments}", ralph.get_program().to_string_lossy());
+    let mut command = Command::new("/usr/bin/script");
+    command.args(["-qec", &line, "/dev/null"]).env_clear();
+    for (name, value) in ralph.get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut shown = Vec::new();
+    for (words, typed) in keys {
+        while !String::from_utf8_lossy(&shown).contains(words) {
+            let mut byte = [0];
+            stdout.read_exact(&mut byte).unwrap();
+            shown.push(byte[0]);
+        }
+        stdin.write_all(typed.as_bytes()).unwrap();
+        stdin.flush().unwrap();
+    }
+    stdout.read_to_end(&mut shown).unwrap();
+    let code = child.wait().unwrap().code().unwrap();
+    drop(stdin);
+    (code, String::from_utf8(shown).unwrap())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_typed_is_not_shown() {
+    let bench = Bench::new();
+    let (code, shown) = in_terminal(
+        &bench,
+        "store-token --no-validate",
+        &[("shown): ", &format!("{}\r", canary()))],
+    );
+    assert_eq!(code, 0, "{shown}");
+    assert!(
+        shown.starts_with("ralph: oauth token for agent claude (it is not shown): \r\n"),
+        "{shown}"
+    );
+    assert!(!shown.contains("Canary"), "{shown}");
+    assert_eq!(bench.run(&["get-token"]), seen(0, &canary(), ""));
+    let (code, shown) = in_terminal(
+        &bench,
+        "store-token --no-validate",
+        &[("shown): ", "sk-Canary\u{3}")],
+    );
+    assert_eq!(code, 130, "{shown}");
+    assert!(
+        shown.ends_with("ralph: interrupted — nothing was stored\r\n"),
+        "{shown}"
+    );
+}
+
+/// Writes the token as a terminal program does: in colours, once in part and once whole, after a key.
+const CLAUDE: &str = r#"
+[ "$1" = setup-token ] && [ -t 0 ] && [ -t 1 ] && [ -t 2 ]
+stty=$(/usr/bin/env PATH=/usr/bin:/bin stty size)
+printf 'Terminal: %s\r\nPaste code: ' "$stty"
+read -r code
+printf '\033[32mYour token: %s\033[0m\r\n' "sk-ant-oat01-Canary7xCanary7xCanary7x"
+printf '\033[32mYour token: %s\033[0m\r\n' "$TOKEN_OF_THE_TEST"
+"#;
+
+#[test]
+#[cfg(target_os = "linux")]
+fn claude_makes_the_token_where_it_is_installed() {
+    let bench = Bench::new()
+        .program("claude", CLAUDE)
+        .env("TOKEN_OF_THE_TEST", &canary());
+    let (code, shown) = in_terminal(
+        &bench,
+        "store-token --no-validate",
+        &[("Paste code: ", "code\r")],
+    );
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("Terminal: 50 512"), "{shown}");
+    assert!(shown.contains("Your token: [REDACTED"), "{shown}");
+    assert!(!shown.contains("Canary"), "{shown}");
+    assert_eq!(bench.run(&["get-token"]), seen(0, &canary(), ""));
+    bench.absent(&canary(), &[bench.file("claude-token")]);
+    // A key is not what it makes.
+    let (_, shown) = in_terminal(
+        &bench,
+        "store-token --no-validate --auth api-key",
+        &[("shown): ", "\u{3}")],
+    );
+    assert!(
+        shown.starts_with("ralph: api-key token for agent claude"),
+        "{shown}"
+    );
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_that_makes_no_token_is_told() {
+    let bench = Bench::new().program("claude", "echo 'not today'; exit 3\n");
+    let (code, shown) = in_terminal(&bench, "store-token", &[]);
+    assert_eq!(code, 1, "{shown}");
+    assert!(
+        shown.ends_with("ralph: `claude setup-token` made no token — it ended with 3 and showed no token — run it yourself and pipe the token into `ralph store-token`\r\n"),
+        "{shown}"
+    );
+}

@@ -1,0 +1,187 @@
+//! Nothing is kept that its API does not take.
+
+use super::bench::{Bench, canary, seen};
+use super::provider::Provider;
+
+const MESSAGE: &str = r#"{"id":"msg_1","type":"message","content":[]}"#;
+
+/// Returns the lines of a request's head that carry a credential or say how it is meant, and the path.
+fn credentials(request: &str) -> Vec<&str> {
+    let (head, _) = request.split_once("\r\n\r\n").unwrap();
+    let mut lines = head.lines();
+    let mut told = vec![lines.next().unwrap()];
+    let names = [
+        "authorization",
+        "x-api-key",
+        "anthropic-beta",
+        "anthropic-version",
+    ];
+    let mut fields: Vec<&str> = lines
+        .filter(|line| names.iter().any(|name| line.starts_with(name)))
+        .collect();
+    fields.sort_unstable();
+    told.append(&mut fields);
+    told
+}
+
+#[test]
+fn each_kind_is_shown_to_its_api_in_its_own_way() {
+    let version = "anthropic-version: 2023-06-01";
+    let messages = "POST /v1/messages HTTP/1.1";
+    for (args, expected) in [
+        (
+            &["--auth", "oauth"][..],
+            vec![
+                messages,
+                "anthropic-beta: oauth-2025-04-20",
+                version,
+                "authorization: Bearer canary-canary",
+            ],
+        ),
+        (
+            &["--auth", "api-key"],
+            vec![messages, version, "x-api-key: canary-canary"],
+        ),
+        (
+            &["--auth", "gateway"],
+            vec![messages, version, "authorization: Bearer canary-canary"],
+        ),
+        // An address of its own makes a gateway.
+        (
+            &[],
+            vec![messages, version, "authorization: Bearer canary-canary"],
+        ),
+        (
+            &["--agent", "codex", "--auth", "api-key"],
+            vec![
+                "POST /responses HTTP/1.1",
+                "authorization: Bearer canary-canary",
+            ],
+        ),
+        (
+            &["--agent", "opencode"],
+            vec![
+                "POST /chat/completions HTTP/1.1",
+                "authorization: Bearer canary-canary",
+            ],
+        ),
+    ] {
+        let provider = Provider::answering(200, MESSAGE);
+        let bench = Bench::new();
+        let args = [&["store-token", "--base-url", provider.address()], args].concat();
+        let stored = bench.piped(&args, "canary-canary");
+        assert_eq!(stored.code, 0, "{stored:?}");
+        let asked = provider.asked();
+        assert_eq!(asked.len(), 1, "{asked:?}");
+        assert_eq!(credentials(&asked[0]), expected);
+    }
+}
+
+#[test]
+fn a_gateway_gets_its_prefix_and_keeps_its_address() {
+    let provider = Provider::answering(200, MESSAGE);
+    let bench = Bench::new();
+    let address = provider.address();
+    let json = format!(
+        r#"{{"accessToken":"canary-canary","baseUrl":"{address}/llm/","modelPrefix":"eu/"}}"#
+    );
+    let stored = bench.piped(&["store-token", "--auth", "gateway"], &json);
+    assert_eq!(stored.code, 0, "{stored:?}");
+    let asked = provider.asked().join("\n");
+    assert!(
+        asked.starts_with("POST /llm/v1/messages HTTP/1.1\r\n"),
+        "{asked}"
+    );
+    assert!(
+        asked.contains(r#""model":"eu/claude-haiku-4-5""#),
+        "{asked}"
+    );
+    let kept = std::fs::read(bench.file("claude-token.gateway")).unwrap();
+    let kept: serde_json::Value = serde_json::from_slice(&kept).unwrap();
+    assert_eq!(
+        (&kept["baseUrl"], &kept["modelPrefix"]),
+        (&format!("{address}/llm").into(), &"eu/".into())
+    );
+}
+
+#[test]
+fn what_the_api_does_not_take_is_not_kept() {
+    let token = canary();
+    // A provider may repeat what it was sent.
+    let echo: &'static str =
+        Box::leak(format!(r#"{{"error":{{"message":"{token}"}}}}"#).into_boxed_str());
+    let rejected =
+        "nothing was stored; get another one, or name its kind with `--auth` (this was oauth)";
+    let later = "try again later, or store it as it is with `--no-validate`";
+    for (status, what, why, fix) in [
+        (401, "rejected", "answered 401", rejected),
+        (403, "rejected", "answered 403", rejected),
+        (
+            503,
+            "not validated",
+            "answered 503, which says nothing about the token",
+            later,
+        ),
+        (
+            302,
+            "not validated",
+            "answered 302, which says nothing about the token",
+            later,
+        ),
+    ] {
+        let provider = Provider::answering(status, echo);
+        let bench = Bench::new();
+        let address = provider.address();
+        let args = ["store-token", "--auth", "oauth", "--base-url", address];
+        let stderr = format!("ralph: token {what} for agent claude — {address} {why} — {fix}\n");
+        assert_eq!(bench.piped(&args, &token), seen(1, "", &stderr));
+        assert_eq!(provider.asked().len(), 1);
+        bench.absent(&token, &[]);
+    }
+    let provider = Provider::answering(429, "{}");
+    let args = ["store-token", "--base-url", provider.address()];
+    assert_eq!(Bench::new().piped(&args, &token).code, 0);
+}
+
+#[test]
+fn without_the_api_nothing_is_kept_unless_somebody_wants_it() {
+    let bench = Bench::new();
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", closed.local_addr().unwrap());
+    drop(closed);
+    let args = ["store-token", "--auth", "oauth", "--base-url", &address];
+    assert_eq!(
+        bench.piped(&args, &canary()),
+        seen(
+            1,
+            "",
+            &format!(
+                "ralph: token not validated for agent claude — {address} cannot be reached: Connection refused (os error 111) — try again later, or store it as it is with `--no-validate`\n"
+            )
+        )
+    );
+    bench.absent(&canary(), &[]);
+    let kept = bench.piped(&[&args[..], &["--no-validate"]].concat(), &canary());
+    assert_eq!(kept.code, 0, "{kept:?}");
+    bench.absent(&canary(), &[bench.file("claude-token")]);
+    for (args, code, stderr) in [
+        (
+            &["store-token", "--agent", "mine"][..],
+            1,
+            "token not validated for agent mine — ralph does not know the API of this agent — store it as it is with `--no-validate`",
+        ),
+        (
+            &["store-token", "--auth", "gateway"],
+            2,
+            "no address for the gateway of agent claude — the key of a gateway is sent to that gateway only — name it with `--base-url URL`, or as `baseUrl` in the JSON",
+        ),
+        (
+            &["store-token", "--agent", "codex", "--auth", "oauth"],
+            2,
+            "agent codex cannot authenticate with `oauth` — it takes api-key, gateway — choose one of these with `--auth`",
+        ),
+    ] {
+        let stderr = format!("ralph: {stderr}\n");
+        assert_eq!(bench.piped(args, &canary()), seen(code, "", &stderr));
+    }
+}

@@ -1,0 +1,240 @@
+//! Every text of the commands, and the file where there is no keyring.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use super::bench::{Bench, canary, in_days, mode, seen};
+
+#[test]
+fn a_token_is_stored_checked_and_given_back() {
+    let bench = Bench::new();
+    let token = canary();
+    let file = bench.file("claude-token");
+    for (input, days) in [
+        (format!("{token}\n"), 365),
+        (format!(r#"{{"accessToken":"{token}"}}"#), 365),
+        (
+            format!(
+                r#"{{"accessToken":"{token}","expiresAt":{}}}"#,
+                in_days(40).0
+            ),
+            40,
+        ),
+    ] {
+        // The default counts from the moment of storing, so it is a little less than `in_days`.
+        let left = if days == 365 { days - 1 } else { days };
+        let stored = bench.store(&[], &input);
+        let (_, date) = in_days(days);
+        assert_eq!(
+            stored,
+            seen(
+                0,
+                &format!("ralph: token stored for agent claude (expires {date})\n"),
+                &format!(
+                    "ralph: the token was not validated\nralph: the token is in `{}`, readable for you alone and not encrypted\n",
+                    file.display()
+                ),
+            )
+        );
+        assert_eq!(
+            bench.run(&["check-token"]),
+            seen(
+                0,
+                &format!(
+                    "ralph: token valid for agent claude (expires {date}, {left} days remaining)\n"
+                ),
+                ""
+            )
+        );
+        assert_eq!(bench.run(&["get-token"]), seen(0, &token, ""));
+        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+        let kept: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        let names: Vec<&String> = kept.as_object().unwrap().keys().collect();
+        assert_eq!(names, ["accessToken", "expiresAt"]);
+        assert!(kept["expiresAt"].is_i64());
+        bench.absent(&token, std::slice::from_ref(&file));
+    }
+}
+
+#[test]
+fn what_is_missing_or_over_is_told_in_the_words_that_scripts_know() {
+    let bench = Bench::new();
+    let past = r#"{"accessToken":"sk-ant-oat01-12345678","expiresAt":1000000000000}"#;
+    let over = "token expired for agent claude (expired 2001-09-09)";
+    for (args, input, stderr) in [
+        (&["store-token"][..], "", "no token provided on stdin"),
+        (&["store-token"], " \n", "no token provided on stdin"),
+        (
+            &["check-token"],
+            "",
+            "no token found for agent claude — run: ralph store-token",
+        ),
+        (
+            &["get-token"],
+            "",
+            "no token found for agent claude — run: ralph store-token",
+        ),
+        (
+            &["--agent", "codex", "check-token"],
+            "",
+            "no token found for agent codex — run: ralph store-token --agent codex",
+        ),
+        (
+            &["--auth=gateway", "check-token", "--agent=claude"],
+            "",
+            "no token found for agent claude — run: ralph store-token --auth gateway",
+        ),
+        (&["store-token", "--no-validate"], past, over),
+    ] {
+        let stderr = format!("ralph: {stderr}\n");
+        assert_eq!(bench.piped(args, input), seen(1, "", &stderr), "{args:?}");
+    }
+    assert!(!bench.file("claude-token").exists());
+    bench.store(&[], &canary());
+    fs::write(bench.file("claude-token"), past).unwrap();
+    assert_eq!(
+        bench.run(&["check-token"]),
+        seen(1, "", &format!("ralph: {over}\n"))
+    );
+    assert_eq!(
+        bench.run(&["get-token"]),
+        seen(1, "", &format!("ralph: {over} — run: ralph store-token\n"))
+    );
+}
+
+#[test]
+fn what_cannot_be_a_token_is_refused_and_not_repeated() {
+    let bench = Bench::new();
+    let why = "a token is 8 to 16384 printable characters without a blank";
+    let fix = "pipe in the bare token, or JSON with `accessToken`";
+    for (input, why) in [
+        ("canary canary", why),
+        ("canary", why),
+        (
+            r#"{"accessToken":"canary-canary","baseUrl":"http://gw.example"}"#,
+            "`baseUrl` cannot be used: over `http` the token would travel readable, which is only allowed to this machine itself",
+        ),
+    ] {
+        let stderr = format!("ralph: cannot take the token from stdin — {why} — {fix}\n");
+        assert_eq!(bench.piped(&["store-token"], input), seen(1, "", &stderr));
+    }
+    let odd = bench.store(&[], r#"{"token":"canary-canary"}"#);
+    assert!(
+        odd.stderr
+            .starts_with("ralph: the input is JSON without `accessToken`, taken as a bare token\n"),
+        "{odd:?}"
+    );
+}
+
+#[test]
+fn a_key_holds_for_ten_years_and_has_a_place_of_its_own() {
+    let bench = Bench::new();
+    let key = format!("sk-ant-{}-{}", "api03", "Canary8y".repeat(6));
+    bench.store(&[], &canary());
+    // Its own mark tells that it is a key.
+    let stored = bench.store(&[], &key);
+    let date = in_days(3650).1;
+    assert_eq!(
+        stored.stdout,
+        format!("ralph: token stored for agent claude (expires {date})\n")
+    );
+    assert_eq!(bench.run(&["get-token"]).stdout, canary());
+    assert_eq!(bench.run(&["get-token", "--auth", "api-key"]).stdout, key);
+    bench.absent(&key, &[bench.file("claude-token.api-key")]);
+    let other = bench.store(&["--agent", "mine"], &key);
+    assert!(other.stdout.contains("for agent mine"), "{other:?}");
+    bench.absent(
+        &key,
+        &[
+            bench.file("claude-token.api-key"),
+            bench.file("mine-token.api-key"),
+        ],
+    );
+}
+
+#[test]
+fn a_file_that_others_can_get_at_is_refused() {
+    let bench = Bench::new();
+    bench.store(&[], &canary());
+    let file = bench.file("claude-token");
+    let directory = file.parent().unwrap().to_owned();
+    let chmod = |path: &std::path::Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    for (path, wide, narrow) in [(&file, 0o644, 0o600), (&directory, 0o750, 0o700)] {
+        chmod(path, wide);
+        let name = path.display();
+        let stderr = format!(
+            "ralph: the tokens of agent claude are out of reach — `{name}` has the mode {wide:04o}, at most {narrow:04o} is allowed — run: chmod {narrow:o} {name}\n"
+        );
+        for args in [&["check-token"][..], &["get-token"]] {
+            assert_eq!(bench.run(args), seen(1, "", &stderr));
+        }
+        assert_eq!(mode(path), wide);
+        chmod(path, narrow);
+    }
+    assert_eq!(bench.run(&["get-token"]).stdout, canary());
+    chmod(&directory, 0o755);
+    let refused = bench.piped(&["store-token", "--no-validate"], &canary());
+    assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
+    chmod(&directory, 0o700);
+    let elsewhere = bench.programs().join("elsewhere");
+    fs::rename(&file, &elsewhere).unwrap();
+    symlink(&elsewhere, &file).unwrap();
+    assert_eq!(
+        bench.run(&["get-token"]),
+        seen(
+            1,
+            "",
+            &format!(
+                "ralph: the tokens of agent claude are out of reach — `{0}` is not a file of this user — move `{0}` away\n",
+                file.display()
+            )
+        )
+    );
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, "canary").unwrap();
+    chmod(&file, 0o600);
+    assert_eq!(
+        bench.run(&["get-token"]),
+        seen(
+            1,
+            "",
+            &format!(
+                "ralph: the token of agent claude in `{}` cannot be used — it is not an object in JSON — run: ralph store-token\n",
+                file.display()
+            )
+        )
+    );
+}
+
+#[test]
+fn the_environment_is_read_last() {
+    let bench = Bench::new()
+        .env("ANTHROPIC_API_KEY", "key-of-the-shell")
+        .env("ANTHROPIC_AUTH_TOKEN", "gateway-of-the-shell")
+        .env("OPENAI_API_KEY", "openai-of-the-shell");
+    let get = |args: &[&str]| bench.run(&[&["get-token"], args].concat());
+    assert_eq!(get(&[]), seen(0, "key-of-the-shell", ""));
+    assert_eq!(
+        get(&["--agent", "codex"]),
+        seen(0, "openai-of-the-shell", "")
+    );
+    assert_eq!(
+        bench.run(&["check-token"]),
+        seen(
+            0,
+            "ralph: token valid for agent claude (from ANTHROPIC_API_KEY, no expiry known)\n",
+            ""
+        )
+    );
+    // A gateway's key without its address would be sent to somebody else.
+    assert_eq!(get(&["--auth", "gateway"]).code, 1);
+    assert_eq!(get(&["--store", "file"]).code, 1);
+    bench.store(&[], &canary());
+    assert_eq!(get(&[]), seen(0, &canary(), ""));
+    assert_eq!(get(&["--auth", "api-key"]), seen(0, "key-of-the-shell", ""));
+    let bench = bench.env("ANTHROPIC_BASE_URL", "https://gw.example");
+    let gateway = bench.run(&["get-token", "--auth", "gateway"]);
+    assert_eq!(gateway, seen(0, "gateway-of-the-shell", ""));
+}
