@@ -211,13 +211,8 @@ impl RunState {
             | Event::QuotaCountdown { .. }
             | Event::StillActive {}
             | Event::Notice { .. } => {}
-            Event::HostBlocked { host, .. } => {
-                self.blocked_hosts.insert(host.clone());
-            }
-            Event::HostAllowed { host } => {
-                self.blocked_hosts.remove(host);
-                self.allowed_hosts.insert(host.clone());
-            }
+            Event::HostBlocked { host, .. } => self.blocked_hosts.extend([host.clone()]),
+            Event::HostAllowed { host } => self.apply_allowed(host),
             Event::MessageMoved { id, text, to } => self.apply_message(id, text, *to),
             Event::RunOpened { .. }
             | Event::CommandReceived { .. }
@@ -260,6 +255,11 @@ impl RunState {
             | Event::AgentFinished { .. }
             | Event::IterationFinished { .. } => self.apply_iteration(record),
         }
+    }
+
+    fn apply_allowed(&mut self, host: &str) {
+        self.blocked_hosts.remove(host);
+        self.allowed_hosts.insert(host.to_owned());
     }
 
     #[expect(

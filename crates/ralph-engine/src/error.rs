@@ -62,7 +62,9 @@ impl RunError {
             Self::Sandbox(SandboxError::Provider(problem)) => {
                 format!("{}, then `ralph resume`", problem.fix)
             }
-            Self::Sandbox(SandboxError::Interrupted { .. }) => "`ralph resume` continues".into(),
+            Self::Sandbox(SandboxError::Interrupted { .. }) | Self::Stopped | Self::Interrupted => {
+                "`ralph resume` continues".into()
+            }
             Self::Sandbox(_) => "look at the sandbox's directory, then `ralph resume`".into(),
             Self::Git(error) => error.hint().to_owned(),
             Self::Scm(ScmError::CheckedOut { .. }) => {
@@ -88,7 +90,6 @@ impl RunError {
                 "repair it, then `ralph resume`, or start over with `ralph run --new`".into()
             }
             Self::Contract(_) => "repair it, then `ralph resume`".into(),
-            Self::Stopped | Self::Interrupted => "`ralph resume` continues".into(),
         }
     }
 

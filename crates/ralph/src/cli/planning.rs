@@ -103,14 +103,7 @@ pub(super) async fn plan(
         let what = format!("sandbox `{sandbox}` cannot be used");
         return Err(CliError::runtime(what, problem.what, problem.fix));
     }
-    let choice = model_choice(
-        args.model.as_deref(),
-        args.profile.as_deref(),
-        Some(&task),
-        context,
-    )?;
-    require_price(&choice, &task, &args.file, context)?;
-    wiring.models.make(&choice, &[])?;
+    let choice = usable_model(args, &task, context, wiring)?;
     let source = Source::find(args, &task, &file, &git, context).await?;
     let title = task
         .title
@@ -222,6 +215,20 @@ pub(super) fn model_choice(
     if choice.price.is_none() {
         choice.price = listed_price(&profiles, &choice.model)?;
     }
+    Ok(choice)
+}
+
+/// Chooses a model that can be asked and that the task's budgets can be held with.
+fn usable_model(
+    args: &RunArgs,
+    task: &TaskFile,
+    context: &Context,
+    wiring: &Wiring,
+) -> Result<ModelChoice, CliError> {
+    let (model, profile) = (args.model.as_deref(), args.profile.as_deref());
+    let choice = model_choice(model, profile, Some(task), context)?;
+    require_price(&choice, task, &args.file, context)?;
+    wiring.models.make(&choice, &[])?;
     Ok(choice)
 }
 

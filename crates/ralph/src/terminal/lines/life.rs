@@ -85,13 +85,16 @@ fn sandbox(plan: &RunPlan) -> String {
 
 /// Says which model answers from now on, and where it is asked if that is not the usual place.
 fn chosen(choice: &ModelChoice) -> Line {
-    let mut text = format!("the model is `{}`", choice.model);
-    if let Some(profile) = &choice.profile {
-        text.push_str(&format!(" of profile `{profile}`"));
-    }
-    if let Some(base) = &choice.api_base {
-        text.push_str(&format!(", asked at {base}"));
-    }
+    let of = choice.profile.as_ref();
+    let of = of.map(|profile| format!(" of profile `{profile}`"));
+    let at = choice.api_base.as_ref();
+    let at = at.map(|base| format!(", asked at {base}"));
+    let text = format!(
+        "the model is `{}`{}{}",
+        choice.model,
+        of.unwrap_or_default(),
+        at.unwrap_or_default()
+    );
     Line::of("  » ").folded(Tone::Plain, &text)
 }
 

@@ -71,14 +71,20 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
     }
 }
 
-/// Returns what is being waited for after a record; none when nobody works on the run.
-pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
-    if let RunStatus::WaitingQuota(wait) = &state.status {
-        let until = wait.until.strftime("%Y-%m-%d %H:%M UTC");
-        return Some(format!("waiting until {until} for the usage limit"));
-    }
-    if !state.status.is_active() {
+/// Returns what a run waits for that goes on by itself.
+fn waiting_for_quota(status: &RunStatus) -> Option<String> {
+    let RunStatus::WaitingQuota(wait) = status else {
         return None;
+    };
+    let until = wait.until.strftime("%Y-%m-%d %H:%M UTC");
+    Some(format!("waiting until {until} for the usage limit"))
+}
+
+/// Returns what is being waited for after a record; none when nobody works on the run.
+#[expect(clippy::too_many_lines, reason = "a table of all events")]
+pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
+    if !state.status.is_active() {
+        return waiting_for_quota(&state.status);
     }
     Some(match &record.event {
         Event::RunCreated { .. }
