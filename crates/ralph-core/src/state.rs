@@ -201,14 +201,9 @@ impl RunState {
             | Event::QuotaCountdown { .. }
             | Event::StillActive {}
             | Event::Notice { .. } => {}
-            Event::HostBlocked { host, .. } => {
-                self.blocked_hosts.insert(host.clone());
+            Event::HostBlocked { .. } | Event::HostAllowed { .. } | Event::MessageMoved { .. } => {
+                self.apply_gate(&record.event);
             }
-            Event::HostAllowed { host } => {
-                self.blocked_hosts.remove(host);
-                self.allowed_hosts.insert(host.clone());
-            }
-            Event::MessageMoved { id, text, to } => self.apply_message(id, text, *to),
             Event::RunOpened { .. }
             | Event::CommandReceived { .. }
             | Event::CommandDone { .. }
@@ -384,11 +379,8 @@ impl RunState {
             }
             Event::ModelAbandoned {
                 usage, cost_usd, ..
-            } => {
-                self.usage.add(*usage);
-                self.cost += *cost_usd;
             }
-            Event::AgentCharged {
+            | Event::AgentCharged {
                 usage, cost_usd, ..
             } => {
                 self.usage.add(*usage);
@@ -417,14 +409,28 @@ impl RunState {
 }
 
 impl RunState {
-    fn apply_message(&mut self, id: &str, text: &str, to: MessageState) {
-        match to {
-            MessageState::Queued => {
-                self.messages.insert(id.to_owned(), text.to_owned());
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "`apply` above decides exhaustively which events come here"
+    )]
+    fn apply_gate(&mut self, event: &Event) {
+        match event {
+            Event::HostBlocked { host, .. } => {
+                self.blocked_hosts.insert(host.clone());
             }
-            MessageState::Delivered | MessageState::Acknowledged => {
-                self.messages.remove(id);
+            Event::HostAllowed { host } => {
+                self.blocked_hosts.remove(host);
+                self.allowed_hosts.insert(host.clone());
             }
+            Event::MessageMoved { id, text, to } => match to {
+                MessageState::Queued => {
+                    self.messages.insert(id.clone(), text.clone());
+                }
+                MessageState::Delivered | MessageState::Acknowledged => {
+                    self.messages.remove(id);
+                }
+            },
+            _ => {}
         }
     }
 

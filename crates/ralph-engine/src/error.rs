@@ -62,8 +62,6 @@ impl RunError {
             Self::Sandbox(SandboxError::Provider(problem)) => {
                 format!("{}, then `ralph resume`", problem.fix)
             }
-            Self::Sandbox(SandboxError::Interrupted { .. }) => "`ralph resume` continues".into(),
-            Self::Sandbox(_) => "look at the sandbox's directory, then `ralph resume`".into(),
             Self::Git(error) => error.hint().to_owned(),
             Self::Scm(ScmError::CheckedOut { .. }) => {
                 "check out another branch there, then `ralph resume`".into()
@@ -88,7 +86,10 @@ impl RunError {
                 "repair it, then `ralph resume`, or start over with `ralph run --new`".into()
             }
             Self::Contract(_) => "repair it, then `ralph resume`".into(),
-            Self::Stopped | Self::Interrupted => "`ralph resume` continues".into(),
+            Self::Stopped | Self::Interrupted | Self::Sandbox(SandboxError::Interrupted { .. }) => {
+                "`ralph resume` continues".into()
+            }
+            Self::Sandbox(_) => "look at the sandbox's directory, then `ralph resume`".into(),
         }
     }
 

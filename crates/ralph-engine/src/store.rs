@@ -80,6 +80,11 @@ impl StateDir {
         self.root.join("pulls")
     }
 
+    /// Returns where credentials are kept that no keyring takes.
+    pub fn tokens(&self) -> PathBuf {
+        self.root.join("tokens")
+    }
+
     /// Returns the directory of one run.
     pub fn run(&self, id: &RunId) -> RunDir {
         RunDir {

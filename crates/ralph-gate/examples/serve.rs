@@ -4,7 +4,7 @@
 //! listens on 3128 and allows `upstream.example`, which leads there too; the credential port is 4141.
 //! It prints the stand-in of the credential, then serves until it is stopped.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,7 +19,6 @@ use ralph_gate::{
     Arrival, Audit, Blocked, Charge, Gate, Identity, Limits, Listener, Meter, Outside, Rates,
     Reachable, Resolver, Route, Settings, Sink,
 };
-use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
@@ -62,7 +61,7 @@ async fn main() -> Result<(), AnyError> {
     let route = Route::openai_compatible("upstream", &base, Secret::new("real-key".to_owned()))?;
     let address: SocketAddr = route.endpoint().to_string().parse()?;
     let line = format!("{}\n", route.phantom().as_str());
-    tokio::io::stdout().write_all(line.as_bytes()).await?;
+    std::io::stdout().write_all(line.as_bytes())?;
     let gate = gate(route, address)?;
     let proxy = listen(&gate, Listener::Proxy, 3128);
     let credentials = listen(&gate, Listener::Credentials, 4141);

@@ -10,7 +10,8 @@ pub struct Limits {
     /// How long the head of a request or a TLS hello may take, and how long a connection may wait for
     /// the next request.
     pub head_time: Duration,
-    /// How many bytes the head of a request may have; at least 8 KiB.
+    /// How many bytes the head of a request may have, at least 8 KiB; as many stay in memory for a
+    /// connection that waits.
     pub head_bytes: usize,
     /// How many header fields a request may have.
     pub head_fields: usize,
@@ -29,7 +30,7 @@ impl Default for Limits {
         Self {
             connections: 256,
             head_time: Duration::from_secs(30),
-            head_bytes: 64 * 1024,
+            head_bytes: 16 * 1024,
             head_fields: 128,
             idle: Duration::from_mins(10),
             connect_time: Duration::from_secs(10),

@@ -6,6 +6,7 @@
 //!   `config/models.yaml`.
 //! - [`terminal`] shows the records of a run to a person, and lets nothing through that a terminal
 //!   would obey.
+//! - [`tokens`] keeps the credentials of agents and knows whether they hold.
 //! - `wire` chooses the concrete providers; no other module names one.
 //! - [`clock`] is the machine's time.
 
@@ -14,4 +15,5 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod terminal;
+pub mod tokens;
 mod wire;

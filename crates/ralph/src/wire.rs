@@ -17,6 +17,7 @@ use ralph_providers::sandbox::{DockerProvider, DockerSettings, Limits, LocalProv
 use ralph_providers::scm::{Git, LocalScm};
 
 use crate::cli::CliError;
+use crate::tokens::place::{Keychain, SecretTool, TokenStore, find_program};
 
 pub(crate) mod models;
 
@@ -160,4 +161,25 @@ impl Wiring {
             }),
         }
     }
+}
+
+/// Returns the keyring of this machine, if it has one.
+pub(crate) fn keyring(search_path: &str) -> Option<Box<dyn TokenStore>> {
+    if cfg!(target_os = "macos") {
+        keychain(search_path)
+    } else {
+        secret_tool(search_path)
+    }
+}
+
+/// Returns the macOS keychain, if its program is there.
+pub(crate) fn keychain(search_path: &str) -> Option<Box<dyn TokenStore>> {
+    let program = find_program(search_path, "security")?;
+    Some(Box::new(Keychain::new(program)))
+}
+
+/// Returns the Linux keyring, if its program is there.
+pub(crate) fn secret_tool(search_path: &str) -> Option<Box<dyn TokenStore>> {
+    let program = find_program(search_path, "secret-tool")?;
+    Some(Box::new(SecretTool::new(program)))
 }

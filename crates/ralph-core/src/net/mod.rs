@@ -7,11 +7,13 @@
 //! - [`Host`] and [`Endpoint`]: a name or an address in its one canonical spelling.
 //! - [`Allowlist`]: `host`, `host:port`, `*.host`. An empty one allows nothing.
 //! - [`Policy`] and [`Rules`]: what a run was given, and what a human allowed since.
+//! - [`suggest`]: which hosts a project's own files name. Nothing applies them by itself.
 
 mod allowlist;
 mod decision;
 mod host;
 mod policy;
+pub mod suggest;
 
 pub use allowlist::{Allowlist, Entry, EntryError};
 pub use decision::{Decider, Decision, Reason, Verdict};

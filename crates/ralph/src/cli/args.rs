@@ -10,6 +10,7 @@ use ralph_core::plan::Engine;
 
 use super::duration;
 use super::image::ImageArgs;
+use crate::tokens::{AgentName, AuthMode, BaseUrl};
 
 /// The task file that commands take when none is named.
 pub const TASK_FILE: &str = "ralph_task.md";
@@ -87,6 +88,19 @@ pub enum Command {
     Audit(AuditArgs),
     /// Show again what a run showed, from its journal
     Replay(RunArg),
+    /// Keep the credential of an agent
+    #[command(
+        after_help = "Examples:\n  ralph store-token\n  ralph store-token --agent codex < key.txt\n  echo '{\"accessToken\":\"…\",\"baseUrl\":\"https://gateway.example\"}' | ralph store-token --auth gateway\n\nExit codes: 0 stored, 1 not stored"
+    )]
+    StoreToken(StoreTokenArgs),
+    /// Tell whether an agent has a credential that holds
+    #[command(after_help = "Exit codes: 0 it has one, 1 it has none, or its time is over")]
+    CheckToken(TokenArgs),
+    /// Print the credential of an agent, without a line end
+    #[command(
+        after_help = "Example:\n  ANTHROPIC_API_KEY=$(ralph get-token --auth api-key) claude\n\nExit codes: 0 printed, 1 there is none, or its time is over"
+    )]
+    GetToken(TokenArgs),
     /// Build, pull or look at the images of container sandboxes
     Image(ImageArgs),
     /// Try ralph without a model, a container or a network
@@ -138,6 +152,9 @@ impl Command {
             | Self::Note(_)
             | Self::Debug(_)
             | Self::Replay(_)
+            | Self::StoreToken(_)
+            | Self::CheckToken(_)
+            | Self::GetToken(_)
             | Self::Demo(_)
             | Self::Completions(_) => false,
         }
@@ -411,6 +428,67 @@ pub struct AuditArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Which credential is meant.
+#[derive(Debug, Args)]
+pub struct TokenArgs {
+    /// The agent
+    #[arg(long, value_name = "NAME", default_value = AgentName::DEFAULT, value_parser = AgentName::parse)]
+    pub agent: AgentName,
+    /// How it authenticates; without it any way will do
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub auth: Option<AuthName>,
+    /// Use only this place
+    #[arg(long, value_enum, value_name = "PLACE")]
+    pub store: Option<StoreName>,
+}
+
+/// Arguments of `store-token`.
+#[derive(Debug, Args)]
+pub struct StoreTokenArgs {
+    /// Which credential is meant.
+    #[command(flatten)]
+    pub token: TokenArgs,
+    /// Send it to this API only, such as a gateway's
+    #[arg(long, value_name = "URL", value_parser = BaseUrl::parse)]
+    pub base_url: Option<BaseUrl>,
+    /// Keep it without asking the API whether it is good
+    #[arg(long)]
+    pub no_validate: bool,
+}
+
+/// How an agent authenticates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AuthName {
+    /// With the token of a subscription
+    Oauth,
+    /// With a key that is billed by use
+    #[value(alias = "api_key")]
+    ApiKey,
+    /// With the key of a gateway that has an address of its own
+    Gateway,
+}
+
+impl From<AuthName> for AuthMode {
+    fn from(name: AuthName) -> Self {
+        match name {
+            AuthName::Oauth => Self::Oauth,
+            AuthName::ApiKey => Self::ApiKey,
+            AuthName::Gateway => Self::Gateway,
+        }
+    }
+}
+
+/// Where credentials are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StoreName {
+    /// The macOS keychain
+    Keychain,
+    /// The Linux keyring
+    SecretTool,
+    /// A file in the state directory, not encrypted
+    File,
 }
 
 /// Arguments of `demo`.

@@ -1,7 +1,7 @@
 //! What a command can ask for besides its arguments. Nothing is read before it is needed.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ralph_core::ports::Clock;
 use ralph_core::secret::{Redactor, Secret};
@@ -14,8 +14,9 @@ use super::output::Output;
 use crate::clock::SystemClock;
 use crate::config::{Environment, Profiles, Settings};
 use crate::terminal::{Look, Mode, Progress};
-use crate::wire::Wiring;
+use crate::tokens::{Among, Sources, Tokens};
 use crate::wire::models::Models;
+use crate::wire::{self, Wiring};
 
 /// Where programs are looked for when the environment does not say.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -26,6 +27,7 @@ pub struct Context {
     environment: Environment,
     output: Output,
     clock: SystemClock,
+    learned: Mutex<Vec<(String, Secret)>>,
 }
 
 impl Context {
@@ -36,6 +38,7 @@ impl Context {
             environment,
             output,
             clock: SystemClock::start(),
+            learned: Mutex::default(),
         }
     }
 
@@ -91,19 +94,14 @@ impl Context {
     /// Returns the host's git for looking at the user's own repositories only: nothing is written.
     pub(crate) fn git_to_look(&self) -> HostGit {
         let home = self.environment.home().map(Path::to_path_buf);
-        HostGit::looking(self.search_path(), home)
-    }
-
-    fn search_path(&self) -> String {
-        let path = self.environment.search_path();
-        path.unwrap_or(DEFAULT_PATH).to_owned()
+        HostGit::looking(self.search_path().to_owned(), home)
     }
 
     fn wiring_with(&self, state: StateDir) -> Wiring {
         Wiring {
             models: self.models_with(state.clone()),
             state,
-            search_path: self.search_path(),
+            search_path: self.search_path().to_owned(),
             home: self.environment.home().map(Path::to_path_buf),
             toolchains: self.environment.toolchains(),
             clock: self.clock(),
@@ -124,9 +122,38 @@ impl Context {
         }
     }
 
-    /// Returns what keeps the environment's secrets out of everything that is written.
+    /// Returns where programs are found.
+    pub fn search_path(&self) -> &str {
+        self.environment.search_path().unwrap_or(DEFAULT_PATH)
+    }
+
+    /// Returns the credentials of agents, from these places.
+    pub fn tokens(&self, among: Among) -> Result<Tokens, CliError> {
+        Ok(Tokens::new(Sources {
+            among,
+            files: self.state()?.tokens(),
+            keyring: wire::keyring(self.search_path()),
+            variables: self.environment.agent_credentials(),
+            gateway: self.environment.gateway(),
+            clock: self.clock(),
+        }))
+    }
+
+    /// Remembers a secret that did not come from the environment, so that nothing prints it.
+    pub fn learn(&self, name: impl Into<String>, secret: &Secret) {
+        let copy = Secret::new(secret.expose().to_owned());
+        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        learned.push((name.into(), copy));
+    }
+
+    /// Returns what keeps the environment's secrets, and those learned since, out of everything that
+    /// is written.
     pub fn redactor(&self) -> Redactor {
-        let secrets = self.environment.secrets().into_iter();
+        let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let learned = learned
+            .iter()
+            .map(|(name, secret)| (name.clone(), secret.expose().to_owned()));
+        let secrets = self.environment.secrets().into_iter().chain(learned);
         Redactor::new(
             secrets
                 .map(|(name, value)| (name, Secret::new(value)))

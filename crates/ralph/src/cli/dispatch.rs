@@ -10,15 +10,15 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::{
-    audit, completions, debug, demo, diagnose, errand, image, init, lint, logs, models, preflight,
-    profile, prune, replay, resume, run, runs, selftest, show, steer, usage,
+    audit, completions, debug, demo, diagnose, errand, image, init, lint, logs, models, order,
+    preflight, profile, prune, replay, resume, run, runs, selftest, show, steer, tokens, usage,
 };
 use crate::config::Environment;
 
 /// Runs the program: parses the arguments, does what they say, reports what went wrong.
 pub fn main() -> std::process::ExitCode {
     keep_private();
-    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let arguments: Vec<OsString> = order::command_first(std::env::args_os().collect());
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => return usage::report(&error, &arguments).into(),
@@ -66,6 +66,9 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
         Command::Debug(args) => wait_for(debug::run(args, context)),
         Command::Audit(args) => audit::run(&args, context),
         Command::Replay(args) => replay::run(&args, context),
+        Command::StoreToken(args) => tokens::store(&args, context),
+        Command::CheckToken(args) => wait_for(tokens::check(args, context)),
+        Command::GetToken(args) => wait_for(tokens::get(args, context)),
         Command::Image(args) => wait_for(image::run(args, context)),
         Command::Demo(args) => wait_for(demo::run(args, context)),
         Command::Preflight(args) => wait_for(preflight::run(args, context)),

@@ -17,9 +17,9 @@ use crate::terminal::sanitize;
 pub struct CliError {
     /// What could not be done, or what is wrong.
     pub what: String,
-    /// Why.
+    /// Why; empty where the first part says it.
     pub why: String,
-    /// What to do about it.
+    /// What to do about it; empty where that is plain.
     pub fix: String,
     /// What the shell sees.
     pub code: ExitCode,
@@ -69,7 +69,11 @@ impl CliError {
 impl fmt::Display for CliError {
     /// Prints one line, whatever is in the parts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = [&self.what, &self.why, &self.fix].map(|part| sanitize::line(part));
+        let parts: Vec<_> = [&self.what, &self.why, &self.fix]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .map(|part| sanitize::line(part))
+            .collect();
         write!(f, "ralph: {}", parts.join(" — "))
     }
 }

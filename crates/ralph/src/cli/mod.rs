@@ -1,7 +1,7 @@
 //! The command line: one file per command, each a function from its arguments and the [`Context`] to
 //! an [`ExitCode`] or a [`CliError`].
 //!
-//! - [`args`] is what can be typed, `usage` turns clap's refusals into one line.
+//! - [`args`] is what can be typed, `order` puts the command first, `usage` turns clap's refusals into one line.
 //! - [`main`] parses first and reads the environment only then, so that `--help` costs nothing.
 //! - [`CliError`] is what people read when something went wrong, [`ExitCode`] what scripts read.
 //! - `checks` is what `preflight` and `selftest` print.
@@ -27,6 +27,7 @@ mod init;
 mod lint;
 mod logs;
 mod models;
+mod order;
 mod output;
 mod planning;
 mod preflight;
@@ -41,6 +42,7 @@ mod selftest;
 mod show;
 mod steer;
 mod summary;
+mod tokens;
 mod unfinished;
 mod usage;
 

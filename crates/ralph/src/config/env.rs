@@ -11,7 +11,10 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use ralph_core::secret::Secret;
+
 use super::dotenv;
+use crate::tokens::BaseUrl;
 
 /// The variables that a `.env` may set besides credentials.
 const FROM_DOTENV: [&str; 3] = [
@@ -31,6 +34,16 @@ const TOOLCHAINS: [(&str, Option<&str>); 9] = [
     ("RUSTUP_HOME", Some(".rustup")),
     ("SDKMAN_DIR", Some(".sdkman")),
     ("VOLTA_HOME", Some(".volta")),
+];
+
+/// The variables that agents take their credentials from.
+const AGENT_CREDENTIALS: [&str; 6] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CODEX_API_KEY",
+    "CURSOR_API_KEY",
+    "OPENAI_API_KEY",
 ];
 
 /// Shorter values of a variable are no secret worth hiding: they would black out ordinary words.
@@ -159,6 +172,19 @@ impl Environment {
     /// Returns the value of a variable whose name says that it is a credential.
     pub fn credential(&self, name: &str) -> Option<&str> {
         self.get(name).filter(|_| is_secret_name(name))
+    }
+
+    /// Returns the credentials of agents, by the variable's name.
+    pub fn agent_credentials(&self) -> Vec<(&'static str, Secret)> {
+        AGENT_CREDENTIALS
+            .into_iter()
+            .filter_map(|name| Some((name, Secret::new(self.credential(name)?.to_owned()))))
+            .collect()
+    }
+
+    /// Returns the address of the gateway that `ANTHROPIC_AUTH_TOKEN` is for.
+    pub fn gateway(&self) -> Option<BaseUrl> {
+        BaseUrl::parse(self.get("ANTHROPIC_BASE_URL")?).ok()
     }
 
     /// Tells whether a variable's name says that its value is a credential.

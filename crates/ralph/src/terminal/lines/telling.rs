@@ -80,6 +80,7 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
 }
 
 /// Returns what is being waited for after a record; none when nobody works on the run.
+#[expect(clippy::too_many_lines, reason = "a table with a line for every event")]
 pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
     if let RunStatus::WaitingQuota(wait) = &state.status {
         let until = wait.until.strftime("%Y-%m-%d %H:%M UTC");

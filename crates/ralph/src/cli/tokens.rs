@@ -1,0 +1,263 @@
+//! `ralph store-token`, `check-token`, `get-token`: the credentials of agents.
+
+use std::io::{self, IsTerminal as _};
+
+use super::args::{StoreName, StoreTokenArgs, TokenArgs};
+use super::context::Context;
+use super::dispatch::wait_for;
+use super::error::CliError;
+use super::exit::ExitCode;
+use crate::terminal::line::Line;
+use crate::tokens::place::{Place, find_program};
+use crate::tokens::{
+    Agent, Among, AuthMode, Found, GivenError, Kept, ProbeError, SetupError, Slot, Token,
+    TokenError, Tokens, TypedError, ask, date, default_expiry, read_piped, setup_token, validate,
+};
+use crate::wire;
+
+/// Gets a credential, asks its API about it, and keeps it.
+pub(super) fn store(args: &StoreTokenArgs, context: &Context) -> Result<ExitCode, CliError> {
+    // Asked for before anything is typed: a wrong place should cost nobody a token.
+    let tokens = tokens(args.token.store, context)?;
+    let agent = Agent::of(&args.token.agent);
+    let asked = args.token.auth.map(AuthMode::from);
+    if let Some(mode) = asked.filter(|mode| !agent.modes.contains(mode)) {
+        let known: Vec<&str> = agent.modes.iter().map(|mode| mode.as_str()).collect();
+        return Err(CliError::usage(
+            format!(
+                "agent {} cannot authenticate with `{mode}`",
+                args.token.agent
+            ),
+            format!("it takes {}", known.join(", ")),
+            "choose one of these with `--auth`",
+        ));
+    }
+    let mut token = if io::stdin().is_terminal() {
+        typed(args, asked.unwrap_or(agent.modes[0]), context)?
+    } else {
+        piped(context)?
+    };
+    context.learn("TOKEN", &token.secret);
+    if let Some(address) = &args.base_url {
+        token.base_url = Some(address.clone());
+    }
+    let mode = asked.unwrap_or_else(|| match token.base_url {
+        Some(_) => AuthMode::Gateway,
+        None => agent.mode_of(token.secret.expose()),
+    });
+    let slot = Slot {
+        agent: args.token.agent.clone(),
+        mode,
+    };
+    let expires = *token
+        .expires
+        .get_or_insert_with(|| default_expiry(mode, tokens.now()));
+    if token.is_expired(tokens.now()) {
+        return Err(told_alone(TokenError::Expired {
+            agent: slot.agent,
+            mode,
+            expired: expires,
+        }));
+    }
+    wait_for(keep(args, slot, token, &tokens, context))
+}
+
+async fn keep(
+    args: &StoreTokenArgs,
+    slot: Slot,
+    token: Token,
+    tokens: &Tokens,
+    context: &Context,
+) -> Result<ExitCode, CliError> {
+    let agent = &slot.agent;
+    if slot.mode == AuthMode::Gateway && token.base_url.is_none() {
+        return Err(CliError::usage(
+            format!("no address for the gateway of agent {agent}"),
+            "the key of a gateway is sent to that gateway only",
+            "name it with `--base-url URL`, or as `baseUrl` in the JSON",
+        ));
+    }
+    if args.no_validate {
+        notice(context, "the token was not validated");
+    } else {
+        validate(&slot, &token)
+            .await
+            .map_err(|error| not_validated(&slot, &error))?;
+    }
+    let kept = tokens.store(&slot, &token).await?;
+    tell_place(&kept, context);
+    let expires = token.expires.map(date).unwrap_or_default();
+    let stored = format!("ralph: token stored for agent {agent} (expires {expires})\n");
+    context.output().text(&stored)?;
+    Ok(ExitCode::Success)
+}
+
+/// Tells whether an agent has a credential that holds.
+pub(super) async fn check(args: TokenArgs, context: &Context) -> Result<ExitCode, CliError> {
+    let tokens = tokens(args.store, context)?;
+    let found = find(&tokens, &args, context).await.map_err(told_alone)?;
+    let token = &found.token;
+    let until = match (token.expires, token.days_left(tokens.now())) {
+        (Some(expires), Some(days)) => {
+            format!("expires {}, {days} days remaining", date(expires))
+        }
+        (_, _) => format!("from {}, no expiry known", found.place),
+    };
+    let valid = format!("ralph: token valid for agent {} ({until})\n", args.agent);
+    context.output().text(&valid)?;
+    Ok(ExitCode::Success)
+}
+
+/// Prints the credential of an agent, and nothing else.
+pub(super) async fn get(args: TokenArgs, context: &Context) -> Result<ExitCode, CliError> {
+    let tokens = tokens(args.store, context)?;
+    let found = find(&tokens, &args, context).await?;
+    context.output().text(found.token.secret.expose())?;
+    Ok(ExitCode::Success)
+}
+
+async fn find(tokens: &Tokens, args: &TokenArgs, context: &Context) -> Result<Found, TokenError> {
+    let mode = args.auth.map(AuthMode::from);
+    let found = tokens.ensure(&args.agent, mode).await?;
+    context.learn("TOKEN", &found.token.secret);
+    Ok(found)
+}
+
+/// Returns the credentials in the place that was asked for.
+fn tokens(store: Option<StoreName>, context: &Context) -> Result<Tokens, CliError> {
+    let path = context.search_path();
+    let (keyring, program) = match store {
+        None => return context.tokens(Among::All),
+        Some(StoreName::File) => return context.tokens(Among::Files),
+        Some(StoreName::Keychain) => (wire::keychain(path), "security"),
+        Some(StoreName::SecretTool) => (wire::secret_tool(path), "secret-tool"),
+    };
+    let keyring = keyring.ok_or(TokenError::NoKeyring { program })?;
+    Ok(context.tokens(Among::Keyring)?.with_keyring(keyring))
+}
+
+fn piped(context: &Context) -> Result<Token, CliError> {
+    let given = read_piped(io::stdin().lock()).map_err(|error| match &error {
+        GivenError::Empty => CliError::runtime(error.to_string(), "", ""),
+        GivenError::TooLong | GivenError::Read(_) | GivenError::Bad(_) => CliError::runtime(
+            "cannot take the token from stdin",
+            error.to_string(),
+            "pipe in the bare token, or JSON with `accessToken`",
+        ),
+    })?;
+    if given.is_odd_json {
+        notice(
+            context,
+            "the input is JSON without `accessToken`, taken as a bare token",
+        );
+    }
+    Ok(given.token)
+}
+
+/// Lets the agent's own program make a token where it can, and asks for one otherwise.
+fn typed(args: &StoreTokenArgs, mode: AuthMode, context: &Context) -> Result<Token, CliError> {
+    let agent = &args.token.agent;
+    let program = find_program(context.search_path(), "claude")
+        .filter(|_| agent.as_str() == "claude" && mode == AuthMode::Oauth);
+    if let Some(program) = program {
+        notice(
+            context,
+            "`claude setup-token` makes a token; follow what it says",
+        );
+        return setup_token(&program, io::stdin(), io::stdout()).map_err(|error| match &error {
+            SetupError::Interrupted => interrupted(),
+            SetupError::NoToken { .. } | SetupError::Terminal(_) | SetupError::Bad(_) => {
+                CliError::runtime(
+                    "`claude setup-token` made no token",
+                    error.to_string(),
+                    "run it yourself and pipe the token into `ralph store-token`",
+                )
+            }
+        });
+    }
+    let question = format!("ralph: {mode} token for agent {agent} (it is not shown): ");
+    ask(io::stdin(), io::stderr(), &question).map_err(|error| match &error {
+        TypedError::Interrupted => interrupted(),
+        TypedError::Empty | TypedError::Terminal(_) | TypedError::Bad(_) => CliError::runtime(
+            "cannot take the token from the terminal",
+            error.to_string(),
+            "type or paste it, or pipe it into `ralph store-token`",
+        ),
+    })
+}
+
+fn interrupted() -> CliError {
+    CliError {
+        code: ExitCode::Interrupted,
+        ..CliError::runtime("interrupted", "nothing was stored", "")
+    }
+}
+
+fn not_validated(slot: &Slot, error: &ProbeError) -> CliError {
+    let agent = &slot.agent;
+    let (what, fix) = match error {
+        ProbeError::Rejected { .. } => (
+            format!("token rejected for agent {agent}"),
+            format!(
+                "nothing was stored; get another one, or name its kind with `--auth` (this was {})",
+                slot.mode
+            ),
+        ),
+        ProbeError::Unclear { .. } | ProbeError::Unreachable { .. } => (
+            format!("token not validated for agent {agent}"),
+            "try again later, or store it as it is with `--no-validate`".to_owned(),
+        ),
+        ProbeError::NoApi | ProbeError::NoAddress => (
+            format!("token not validated for agent {agent}"),
+            "store it as it is with `--no-validate`".to_owned(),
+        ),
+    };
+    CliError::runtime(what, error.to_string(), fix)
+}
+
+/// Says where a token went, if that is a place that somebody should know about.
+fn tell_place(kept: &Kept, context: &Context) {
+    let Place::File(path) = &kept.place else {
+        return;
+    };
+    let why = kept.refused.as_ref().map_or_else(String::new, |error| {
+        format!(" — the keyring cannot be used: {error}")
+    });
+    let told = format!(
+        "the token is in `{}`, readable for you alone and not encrypted{why}",
+        path.display()
+    );
+    notice(context, &told);
+}
+
+fn notice(context: &Context, text: &str) {
+    let text = context.redactor().redact(text).into_owned();
+    let line = Line::of(&format!("ralph: {text}"));
+    context.output().complain([&line]);
+}
+
+/// Returns the error of a check, whose words scripts know: that a token's time is over is all it says.
+fn told_alone(error: TokenError) -> CliError {
+    let is_expired = matches!(error, TokenError::Expired { .. });
+    let mut told = CliError::from(error);
+    if is_expired {
+        told.fix.clear();
+    }
+    told
+}
+
+impl From<TokenError> for CliError {
+    fn from(error: TokenError) -> Self {
+        let fix = error.hint();
+        let why = match &error {
+            TokenError::Missing { unasked, .. } => unasked
+                .as_ref()
+                .map_or_else(String::new, ToString::to_string),
+            TokenError::Expired { .. } => String::new(),
+            TokenError::Damaged { why, .. } => why.to_string(),
+            TokenError::Place { source, .. } => source.to_string(),
+            TokenError::NoKeyring { .. } => "`--store` asks for it".to_owned(),
+        };
+        Self::runtime(error.to_string(), why, fix)
+    }
+}

@@ -1,0 +1,250 @@
+//! Which credential is meant: an agent's name and a way to authenticate.
+
+use std::fmt;
+
+/// The name of an agent, such as `claude`. It is part of file names and of keyring entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentName(String);
+
+/// Why a text is no agent's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a name has 1 to 64 small letters, digits, `-` and `_`, and starts with a letter or a digit"
+)]
+pub struct BadName;
+
+impl AgentName {
+    /// The agent that is meant when none is named.
+    pub const DEFAULT: &str = "claude";
+    const MOST_BYTES: usize = 64;
+
+    /// Takes a name.
+    pub fn parse(name: &str) -> Result<Self, BadName> {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let is_name = name.starts_with(is_plain)
+            && name.len() <= Self::MOST_BYTES
+            && name.chars().all(|c| is_plain(c) || matches!(c, '-' | '_'));
+        is_name.then(|| Self(name.to_owned())).ok_or(BadName)
+    }
+
+    /// Returns it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for AgentName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How a credential is shown to an API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthMode {
+    /// The token of a subscription, as a bearer token.
+    Oauth,
+    /// A key that is billed by use.
+    ApiKey,
+    /// The key of a gateway that has an address of its own.
+    Gateway,
+}
+
+impl AuthMode {
+    /// All of them, in the order in which they are looked for.
+    pub const ALL: [Self; 3] = [Self::Oauth, Self::ApiKey, Self::Gateway];
+
+    /// Returns it as it is typed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Oauth => "oauth",
+            Self::ApiKey => "api-key",
+            Self::Gateway => "gateway",
+        }
+    }
+}
+
+impl fmt::Display for AuthMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How an API is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    /// Anthropic's messages.
+    AnthropicMessages,
+    /// `OpenAI`'s responses.
+    OpenAiResponses,
+    /// `OpenAI`'s chat completions, which many others speak.
+    OpenAiChat,
+}
+
+/// What is known about an agent that decides about its credentials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Agent {
+    /// How its API is spoken to; nothing if ralph cannot ask that API.
+    pub wire: Option<Wire>,
+    /// The ways to authenticate that it has, the usual one first.
+    pub modes: &'static [AuthMode],
+    /// The variables that may hold a credential of it.
+    pub variables: &'static [(AuthMode, &'static str)],
+}
+
+impl Agent {
+    /// Returns what is known about an agent; one of another name has an API that ralph cannot ask.
+    pub fn of(name: &AgentName) -> Self {
+        use AuthMode::{ApiKey, Gateway, Oauth};
+        match name.as_str() {
+            "claude" => Self {
+                wire: Some(Wire::AnthropicMessages),
+                modes: &[Oauth, ApiKey, Gateway],
+                variables: &[
+                    (Oauth, "CLAUDE_CODE_OAUTH_TOKEN"),
+                    (ApiKey, "ANTHROPIC_API_KEY"),
+                    (Gateway, "ANTHROPIC_AUTH_TOKEN"),
+                ],
+            },
+            "codex" => Self {
+                wire: Some(Wire::OpenAiResponses),
+                modes: &[ApiKey, Gateway],
+                variables: &[(ApiKey, "CODEX_API_KEY"), (ApiKey, "OPENAI_API_KEY")],
+            },
+            "opencode" => Self {
+                wire: Some(Wire::OpenAiChat),
+                modes: &[ApiKey, Gateway],
+                variables: &[(ApiKey, "OPENAI_API_KEY")],
+            },
+            "cursor" => Self {
+                wire: None,
+                modes: &[ApiKey],
+                variables: &[(ApiKey, "CURSOR_API_KEY")],
+            },
+            _ => Self {
+                wire: None,
+                modes: &[ApiKey, Gateway],
+                variables: &[],
+            },
+        }
+    }
+
+    /// Returns the mode that a credential's own mark tells, or else the agent's usual one.
+    pub fn mode_of(&self, credential: &str) -> AuthMode {
+        let told = if credential.starts_with("sk-ant-oat") {
+            Some(AuthMode::Oauth)
+        } else if credential.starts_with("sk-") {
+            Some(AuthMode::ApiKey)
+        } else {
+            None
+        };
+        told.filter(|mode| self.modes.contains(mode))
+            .unwrap_or(self.modes[0])
+    }
+}
+
+/// One credential: of an agent, for a way to authenticate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slot {
+    /// Whose.
+    pub agent: AgentName,
+    /// For what.
+    pub mode: AuthMode,
+}
+
+impl Slot {
+    /// The account of all entries in a keyring.
+    pub const ACCOUNT: &str = "agent-loop";
+
+    /// Returns the name of its entry in a keyring. A name of an agent has no dot, so no two are alike.
+    pub fn service(&self) -> String {
+        match self.mode {
+            AuthMode::Oauth => format!("{}-token", self.agent),
+            AuthMode::ApiKey | AuthMode::Gateway => format!("{}-token.{}", self.agent, self.mode),
+        }
+    }
+}
+
+/// Returns the command that stores a credential of an agent.
+pub(super) fn store_command(agent: &AgentName, mode: Option<AuthMode>) -> String {
+    let mut command = "ralph store-token".to_owned();
+    if agent.as_str() != AgentName::DEFAULT {
+        command = format!("{command} --agent {agent}");
+    }
+    match mode {
+        Some(mode) if mode != Agent::of(agent).modes[0] => format!("{command} --auth {mode}"),
+        Some(_) | None => command,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_safe_in_a_path_and_in_a_command() {
+        for name in ["claude", "a", "my-agent_2", "7b"] {
+            assert_eq!(AgentName::parse(name).unwrap().as_str(), name);
+        }
+        let long = "a".repeat(65);
+        for name in [
+            "", "Claude", "-a", "_a", "a.b", "a/b", "..", "a b", "é", &long,
+        ] {
+            assert_eq!(AgentName::parse(name), Err(BadName), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_slot_has_an_entry_of_its_own() {
+        let slot = |agent: &str, mode| {
+            let agent = AgentName::parse(agent).unwrap();
+            Slot { agent, mode }.service()
+        };
+        assert_eq!(slot("claude", AuthMode::Oauth), "claude-token");
+        assert_eq!(slot("claude", AuthMode::ApiKey), "claude-token.api-key");
+        assert_eq!(slot("codex", AuthMode::Gateway), "codex-token.gateway");
+    }
+
+    #[test]
+    fn a_credential_tells_its_mode_where_the_agent_has_it() {
+        let mode = |agent: &str, credential: &str| {
+            Agent::of(&AgentName::parse(agent).unwrap()).mode_of(credential)
+        };
+        for (agent, credential, expected) in [
+            ("claude", "sk-ant-oat01-x", AuthMode::Oauth),
+            ("claude", "sk-ant-api03-x", AuthMode::ApiKey),
+            ("claude", "anything", AuthMode::Oauth),
+            ("codex", "sk-proj-x", AuthMode::ApiKey),
+            ("codex", "sk-ant-oat01-x", AuthMode::ApiKey),
+            ("mine", "anything", AuthMode::ApiKey),
+        ] {
+            assert_eq!(mode(agent, credential), expected, "{agent} {credential}");
+        }
+    }
+
+    #[test]
+    fn the_command_that_helps_names_what_is_not_usual() {
+        let command = |agent: &str, mode| store_command(&AgentName::parse(agent).unwrap(), mode);
+        for (agent, mode, expected) in [
+            ("claude", None, "ralph store-token"),
+            ("claude", Some(AuthMode::Oauth), "ralph store-token"),
+            (
+                "claude",
+                Some(AuthMode::ApiKey),
+                "ralph store-token --auth api-key",
+            ),
+            (
+                "codex",
+                Some(AuthMode::ApiKey),
+                "ralph store-token --agent codex",
+            ),
+            (
+                "codex",
+                Some(AuthMode::Gateway),
+                "ralph store-token --agent codex --auth gateway",
+            ),
+        ] {
+            assert_eq!(command(agent, mode), expected);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! A credential with what is known about it.
+
+use jiff::Timestamp;
+use ralph_core::secret::Secret;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::address::{BadAddress, BaseUrl};
+use super::expiry;
+
+/// A credential with what is known about it.
+#[derive(Debug)]
+pub struct Token {
+    /// The credential itself.
+    pub secret: Secret,
+    /// When it ends; nothing if nobody told.
+    pub expires: Option<Timestamp>,
+    /// The API that it is for, if not the provider's own.
+    pub base_url: Option<BaseUrl>,
+    /// What a gateway wants before the name of a model.
+    pub model_prefix: Option<String>,
+}
+
+/// What is kept of it, as JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Written<'a> {
+    access_token: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_prefix: Option<&'a str>,
+}
+
+/// Why a text cannot be taken as a credential. None of it repeats the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadToken {
+    /// It is not an object in JSON.
+    #[error("it is not an object in JSON")]
+    Form,
+    /// It has no credential.
+    #[error("it has no text `accessToken`")]
+    Missing,
+    /// It cannot be sent.
+    #[error("a token is 8 to 16384 printable characters without a blank")]
+    Characters,
+    /// Its end is no moment.
+    #[error("`expiresAt` is not a number of milliseconds since 1970")]
+    Expiry,
+    /// Its address cannot be used.
+    #[error("`baseUrl` cannot be used: {0}")]
+    Address(BadAddress),
+    /// Its prefix cannot be used.
+    #[error("`modelPrefix` has at most 128 printable characters without a blank")]
+    Prefix,
+}
+
+impl Token {
+    const LEAST_BYTES: usize = 8;
+    const MOST_BYTES: usize = 16 << 10;
+
+    /// Takes a credential of which nothing else is known.
+    pub fn bare(secret: Secret) -> Result<Self, BadToken> {
+        let length = secret.expose().len();
+        let is_token = (Self::LEAST_BYTES..=Self::MOST_BYTES).contains(&length)
+            && secret.expose().bytes().all(|byte| byte.is_ascii_graphic());
+        if !is_token {
+            return Err(BadToken::Characters);
+        }
+        Ok(Self {
+            secret,
+            expires: None,
+            base_url: None,
+            model_prefix: None,
+        })
+    }
+
+    /// Reads the JSON that is kept.
+    pub fn from_json(text: &Secret) -> Result<Self, BadToken> {
+        let Ok(Value::Object(mut fields)) = serde_json::from_str(text.expose()) else {
+            return Err(BadToken::Form);
+        };
+        let Some(Value::String(secret)) = fields.remove("accessToken") else {
+            return Err(BadToken::Missing);
+        };
+        let mut token = Self::bare(Secret::new(secret))?;
+        if let Some(expires) = given(&fields, "expiresAt") {
+            let milliseconds = expires.as_i64().ok_or(BadToken::Expiry)?;
+            let moment = Timestamp::from_millisecond(milliseconds);
+            token.expires = Some(moment.map_err(|_| BadToken::Expiry)?);
+        }
+        if let Some(address) = given(&fields, "baseUrl") {
+            let address = address.as_str().unwrap_or_default();
+            token.base_url = Some(BaseUrl::parse(address).map_err(BadToken::Address)?);
+        }
+        if let Some(prefix) = given(&fields, "modelPrefix") {
+            let prefix = prefix.as_str().filter(|prefix| {
+                prefix.len() <= 128 && prefix.bytes().all(|byte| byte.is_ascii_graphic())
+            });
+            token.model_prefix = Some(prefix.ok_or(BadToken::Prefix)?.to_owned());
+        }
+        Ok(token)
+    }
+
+    /// Returns the JSON that is kept, in printable ASCII.
+    pub fn to_json(&self) -> Secret {
+        let written = Written {
+            access_token: self.secret.expose(),
+            expires_at: self.expires.map(Timestamp::as_millisecond),
+            base_url: self.base_url.as_ref().map(BaseUrl::as_str),
+            model_prefix: self.model_prefix.as_deref(),
+        };
+        // Our own types always serialize.
+        Secret::new(serde_json::to_string(&written).unwrap_or_default())
+    }
+
+    /// Tells whether it has ended.
+    pub fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
+
+    /// Returns how many whole days are left, if its end is known.
+    pub fn days_left(&self, now: Timestamp) -> Option<i64> {
+        self.expires.map(|expires| expiry::days_left(expires, now))
+    }
+}
+
+/// Returns a field that is there and not null.
+fn given<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    fields.get(name).filter(|value| !value.is_null())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(text: &str) -> Secret {
+        Secret::new(text.to_owned())
+    }
+
+    #[test]
+    fn what_is_kept_is_read_again() {
+        for json in [
+            r#"{"accessToken":"sk-ant-oat01-canary"}"#,
+            r#"{"accessToken":"sk-ant-oat01-canary","expiresAt":1772359200000}"#,
+            r#"{"accessToken":"sk-canary-0","expiresAt":1,"baseUrl":"https://gw.example:8443/x","modelPrefix":"eu/"}"#,
+        ] {
+            let token = Token::from_json(&secret(json)).unwrap();
+            assert_eq!(token.to_json().expose(), json);
+            assert!(!format!("{token:?}").contains("canary"));
+        }
+        let more = r#" {"scopes":["a"],"accessToken":"sk-canary-0","refreshToken":"r"} "#;
+        let token = Token::from_json(&secret(more)).unwrap();
+        assert_eq!(token.to_json().expose(), r#"{"accessToken":"sk-canary-0"}"#);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused() {
+        for (json, why) in [
+            ("sk-ant-oat01-canary", BadToken::Form),
+            ("[]", BadToken::Form),
+            ("{}", BadToken::Missing),
+            (r#"{"accessToken":7}"#, BadToken::Missing),
+            (r#"{"accessToken":"short"}"#, BadToken::Characters),
+            (r#"{"accessToken":"with a blank"}"#, BadToken::Characters),
+            (
+                r#"{"accessToken":"line\nline\nline"}"#,
+                BadToken::Characters,
+            ),
+            (
+                r#"{"accessToken":"12345678","expiresAt":"soon"}"#,
+                BadToken::Expiry,
+            ),
+            (
+                r#"{"accessToken":"12345678","expiresAt":9223372036854775807}"#,
+                BadToken::Expiry,
+            ),
+            (
+                r#"{"accessToken":"12345678","modelPrefix":"a b"}"#,
+                BadToken::Prefix,
+            ),
+            (
+                r#"{"accessToken":"12345678","modelPrefix":7}"#,
+                BadToken::Prefix,
+            ),
+            (
+                r#"{"accessToken":"12345678","baseUrl":7}"#,
+                BadToken::Address(BadAddress::Form),
+            ),
+            (
+                r#"{"accessToken":"12345678","baseUrl":"http://gw.example"}"#,
+                BadToken::Address(BadAddress::Readable),
+            ),
+        ] {
+            assert_eq!(Token::from_json(&secret(json)).unwrap_err(), why, "{json}");
+        }
+    }
+
+    #[test]
+    fn it_ends_at_its_moment() {
+        let end = Timestamp::from_millisecond(5000).unwrap();
+        let before = Timestamp::from_millisecond(4999).unwrap();
+        let mut token = Token::bare(secret("12345678")).unwrap();
+        assert_eq!((token.is_expired(end), token.days_left(end)), (false, None));
+        token.expires = Some(end);
+        assert_eq!(
+            (token.is_expired(before), token.days_left(before)),
+            (false, Some(0))
+        );
+        assert_eq!(
+            (token.is_expired(end), token.days_left(end)),
+            (true, Some(0))
+        );
+    }
+}
