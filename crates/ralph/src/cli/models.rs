@@ -177,11 +177,10 @@ fn table(entries: &[Entry]) -> Vec<Line> {
 
 fn row(entry: &Entry) -> [String; 5] {
     let key = match &entry.key {
-        None => "not needed".to_owned(),
         Some(Key {
             set: Some(name), ..
         }) => format!("{name} is set"),
-        Some(Key { needed: false, .. }) => "not needed".to_owned(),
+        None | Some(Key { needed: false, .. }) => "not needed".to_owned(),
         Some(_) => "missing".to_owned(),
     };
     let name = if entry.is_default {

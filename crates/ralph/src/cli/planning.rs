@@ -103,19 +103,13 @@ pub(super) async fn plan(
         let what = format!("sandbox `{sandbox}` cannot be used");
         return Err(CliError::runtime(what, problem.what, problem.fix));
     }
-    let choice = model_choice(
-        args.model.as_deref(),
-        args.profile.as_deref(),
-        Some(&task),
-        context,
-    )?;
+    let (model, profile) = (args.model.as_deref(), args.profile.as_deref());
+    let choice = model_choice(model, profile, Some(&task), context)?;
     require_price(&choice, &task, &args.file, context)?;
     wiring.models.make(&choice, &[])?;
     let source = Source::find(args, &task, &file, &git, context).await?;
-    let title = task
-        .title
-        .clone()
-        .unwrap_or_else(|| contract.task_id.to_string());
+    let title = task.title.clone();
+    let title = title.unwrap_or_else(|| contract.task_id.to_string());
     let wanted = contract.branch(task.title.as_deref());
     let branch = free_branch(&wanted, &source, &git, wiring).await?;
     let notices = source.notices(&git, &file).await;

@@ -357,7 +357,7 @@ mod tests {
         .collect();
         snapbox::assert_data_eq!(
             errors.join("\n"),
-            snapbox::str![[r#"
+            snapbox::str![[r"
 `m.yaml` line 5, column 5: unknown field `tempreature`, expected one of litellm_model, max_output_tokens, temperature, tags, api_base, api_key_env, wire, response_format, timeout_s, input_cost_per_token, output_cost_per_token, cache_read_input_token_cost, cache_creation_input_token_cost
 `m.yaml` line 5, column 18: invalid floating point
 `m.yaml` line 5, column 1: duplicate mapping key: profiles
@@ -370,7 +370,7 @@ mod tests {
 `m.yaml` line 1, column 11: expected mapping start
 `m.yaml` line 1, column 1: unknown field `x`, expected one of profiles, price_file
 `m.yaml` line 1, column 1: unexpected end of input
-"#]]
+"]]
         );
     }
 }

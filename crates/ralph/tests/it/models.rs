@@ -302,7 +302,7 @@ fn profiles_are_listed_with_what_they_lack() {
     assert!(!listed.both().contains(KEY));
     assert_data_eq!(
         listed.stdout,
-        str![[r#"
+        str![[r"
 PROFILE  MODEL[..]$/M IN·OUT  KEY                  TAGS
 far      zai/glm-4.7[..]0.6 · 2.2   missing
     `ZAI_API_KEY` is not set
@@ -310,7 +310,7 @@ file     scripted:[..]other.jsonl  0 · 0       not needed
 strange  acme/two[..]unknown     ACME_API_KEY is set
 web *    acme/one[..]1 · 2       ACME_API_KEY is set  default
 
-"#]]
+"]]
     );
     let json = project.ralph(&["models", "--json"]).expect(0);
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
@@ -327,10 +327,10 @@ web *    acme/one[..]1 · 2       ACME_API_KEY is set  default
     let line = project.ralph(&["run", "--profile", "far"]).expect(2).stderr;
     assert_data_eq!(
         line,
-        str![[r#"
+        str![[r"
 ralph: model `zai/glm-4.7` cannot be asked — `ZAI_API_KEY` is not set — set it in the environment or in `.env`, or choose another model with `--profile`
 
-"#]]
+"]]
     );
 }
 
@@ -369,9 +369,9 @@ fn a_model_can_be_tried() {
     let missing = project.ralph(&["models", "test", "web"]).expect(1).stderr;
     assert_data_eq!(
         missing,
-        str![[r#"
+        str![[r"
 ralph: model `acme/one` did not answer — model `acme/one` cannot answer: status 404, no such model — repair it, then try again, or start over with `ralph run --new`
 
-"#]]
+"]]
     );
 }

@@ -92,13 +92,11 @@ fn sandbox(plan: &RunPlan) -> String {
 
 /// Says which model answers from now on, and where it is asked if that is not the usual place.
 fn chosen(choice: &ModelChoice) -> Line {
-    let mut text = format!("the model is `{}`", choice.model);
-    if let Some(profile) = &choice.profile {
-        text.push_str(&format!(" of profile `{profile}`"));
-    }
-    if let Some(base) = &choice.api_base {
-        text.push_str(&format!(", asked at {base}"));
-    }
+    let profile = choice.profile.as_ref();
+    let profile = profile.map_or_else(String::new, |name| format!(" of profile `{name}`"));
+    let base = choice.api_base.as_ref();
+    let base = base.map_or_else(String::new, |base| format!(", asked at {base}"));
+    let text = format!("the model is `{}`{profile}{base}", choice.model);
     Line::of("  » ").folded(Tone::Plain, &text)
 }
 
