@@ -438,7 +438,8 @@ debug sandbox_lost: resume stop profile guardrail diagnose apply note
             texts[..4],
             ["\"pause\"", "\"resume\"", "\"rotate\"", "\"stop\""]
         );
-        assert_eq!(texts.last().unwrap(), r#"{"debug":{"id":""}}"#);
+        assert_eq!(texts[4], r#"{"profile":{"name":""}}"#);
+        assert_eq!(texts[9], r#"{"debug":{"id":""}}"#);
         for (text, command) in texts.iter().zip(commands()) {
             assert_eq!(serde_json::from_str::<Command>(text).unwrap(), command);
         }

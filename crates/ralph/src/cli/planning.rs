@@ -106,10 +106,8 @@ pub(super) async fn plan(
     require_price(&choice, &task, &args.file, context)?;
     wiring.models.make(&choice, &[])?;
     let source = Source::find(args, &task, &file, &git, context).await?;
-    let title = task
-        .title
-        .clone()
-        .unwrap_or_else(|| contract.task_id.to_string());
+    let title = task.title.clone();
+    let title = title.unwrap_or_else(|| contract.task_id.to_string());
     let wanted = contract.branch(task.title.as_deref());
     let branch = free_branch(&wanted, &source, &git, wiring).await?;
     let notices = source.notices(&git, &file).await;

@@ -201,6 +201,73 @@ fn a_profile_is_kept_for_a_run_that_nobody_works_on() {
     project.ralph(&["profile", "last", "file"]).expect(1);
 }
 
+/// A run over HTTP that is stuck until something changes.
+fn stuck() -> String {
+    let run = json!({"type": "run", "command": "echo 'no fixture' >&2; exit 3"});
+    json!({"summary": "try again", "actions": [run]}).to_string()
+}
+
+fn profiles_chosen(project: &Project) -> Vec<String> {
+    let chosen = project.told("model_chosen", "choice");
+    let name = |choice: &Value| choice["profile"].as_str().unwrap().to_owned();
+    chosen.iter().map(name).collect()
+}
+
+#[test]
+fn a_run_that_goes_in_circles_is_answered_by_its_fallback_profile() {
+    let api = FakeModelApi::start([streamed(&stuck())]).unwrap();
+    let project = project(&api)
+        .set("max_iterations", "9")
+        .set("model_profile_fallback", "file");
+    project.ralph(&["run"]).expect(0);
+    project.audit();
+    assert_eq!(api.heard().len(), 4);
+    assert_eq!(profiles_chosen(&project), ["web", "file"]);
+    assert_eq!(project.show()["iteration"], 5);
+}
+
+#[test]
+fn a_fallback_that_cannot_be_used_is_passed_by() {
+    let api = FakeModelApi::start([streamed(&stuck())]).unwrap();
+    let project = project(&api)
+        .set("max_iterations", "4")
+        .set("model_profile_fallback", "far");
+    project.ralph(&["run"]).expect(10);
+    let log = project.file("activity.log");
+    let line = "mitigation: no fallback profile: model `zai/glm-4.7` cannot be asked, `ZAI_API_KEY` is not set";
+    assert!(log.contains(line), "{log}");
+    assert_eq!(profiles_chosen(&project), ["web"]);
+}
+
+#[test]
+fn the_doctor_is_asked_by_its_own_profile_and_its_advice_switches_the_model() {
+    let question = json!({"summary": "ask", "actions": [{"type": "pause", "reason": "where?"}]});
+    let api = FakeModelApi::start([streamed(&question.to_string())]).unwrap();
+    let project = project(&api).set("doctor_profile", "doctor");
+    let sign = json!({"name": "look", "trigger": "always", "instruction": "look", "evidence": "-"});
+    let report = json!({
+        "summary": "Another model may know.", "patterns": [], "root_causes": ["it does not know"],
+        "guardrails": [sign], "spec_edits": [], "model_profile": "file",
+    });
+    let script = project.path("doctor.jsonl");
+    fs::write(&script, json!({"reply": report}).to_string()).unwrap();
+    let config = project.repo().join("config/models.yaml");
+    let profiles = fs::read_to_string(&config).unwrap();
+    let doctor = format!(
+        "  doctor:\n    litellm_model: scripted:{}\n    max_output_tokens: 10\n",
+        script.display()
+    );
+    fs::write(&config, profiles + &doctor).unwrap();
+    project.ralph(&["run"]).expect(11);
+    project.ralph(&["diagnose", "last", "--apply"]).expect(0);
+    project.ralph(&["resume", "last"]).expect(0);
+    project.audit();
+    assert_eq!(project.told("doctor_asked", "profile"), ["doctor"]);
+    assert_eq!(project.told("diagnosis_applied", "profile"), ["file"]);
+    assert_eq!(profiles_chosen(&project), ["web", "file"]);
+    assert_eq!(api.heard().len(), 1);
+}
+
 #[test]
 fn money_alone_is_no_limit_for_a_model_without_a_price() {
     let api = FakeModelApi::start([streamed("")]).unwrap();
