@@ -21,6 +21,7 @@ mod live_steering;
 mod looks;
 mod models;
 mod project;
+mod proxy;
 mod reading;
 mod repositories;
 #[cfg(target_os = "linux")]

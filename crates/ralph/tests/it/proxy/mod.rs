@@ -1,0 +1,6 @@
+//! `ralph proxy`: what it answers, what it lets through, and when it ends.
+
+mod forwarding;
+mod life;
+mod running;
+mod upstream;

@@ -1,0 +1,170 @@
+//! A proxy that runs, and a client of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, ChildStderr, ChildStdout, Stdio};
+
+use crate::support::{Ralph, Seen};
+
+/// A credential that is nobody's.
+pub(crate) fn canary() -> String {
+    format!("sk-ant-{}-{}", "oat01", "Canary5z".repeat(8))
+}
+
+pub(crate) struct Proxy {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    stderr: BufReader<ChildStderr>,
+    pub(crate) told: String,
+    pub(crate) variables: BTreeMap<String, String>,
+}
+
+impl Proxy {
+    /// Starts one at a free port and waits until it listens.
+    pub(crate) fn start(ralph: &Ralph, target: &str, args: &[&str], input: &str) -> Self {
+        let mut proxy = Self::begin(ralph, target, args, input);
+        proxy.stderr.read_line(&mut proxy.told).unwrap();
+        for _ in 0..2 {
+            let mut line = String::new();
+            proxy.stdout.read_line(&mut line).unwrap();
+            let (name, value) = line.trim_end().split_once('=').expect("a variable");
+            proxy.variables.insert(name.to_owned(), value.to_owned());
+        }
+        proxy
+    }
+
+    /// Starts one that may refuse to.
+    pub(crate) fn begin(ralph: &Ralph, target: &str, args: &[&str], input: &str) -> Self {
+        let mut child = ralph
+            .command(&["proxy", "--target", target])
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // It may end without having read it.
+        stdin.write_all(input.as_bytes()).ok();
+        drop(stdin);
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Self {
+            child,
+            stdout,
+            stderr,
+            told: String::new(),
+            variables: BTreeMap::new(),
+        }
+    }
+
+    /// Returns host and port.
+    pub(crate) fn address(&self) -> String {
+        let url = self
+            .variables
+            .iter()
+            .find(|(name, _)| name.ends_with("_BASE_URL"));
+        let rest = url.unwrap().1.strip_prefix("http://").unwrap();
+        rest.split('/').next().unwrap().to_owned()
+    }
+
+    /// Returns the stand-in.
+    pub(crate) fn phantom(&self) -> &str {
+        let found = self
+            .variables
+            .iter()
+            .find(|(name, _)| !name.ends_with("_BASE_URL"));
+        found.unwrap().1
+    }
+
+    /// Sends a request with these fields and returns the connection. In the old version of HTTP the
+    /// answer ends with the connection, and a test can read it as it is.
+    pub(crate) fn send(&self, request: &str, fields: &[&str], body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address()).unwrap();
+        let fields: String = fields.iter().map(|field| format!("{field}\r\n")).collect();
+        let length = body.len();
+        write!(
+            stream,
+            "{request} HTTP/1.0\r\nhost: proxy\r\ncontent-length: {length}\r\n{fields}\r\n{body}"
+        )
+        .unwrap();
+        stream
+    }
+
+    /// Sends a request and returns the status and the body of its answer.
+    pub(crate) fn ask(&self, request: &str, fields: &[&str], body: &str) -> (u16, String) {
+        let mut text = String::new();
+        self.send(request, fields, body)
+            .read_to_string(&mut text)
+            .unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").expect("an answer");
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, body.to_owned())
+    }
+
+    /// Returns the field that carries the stand-in as a bearer token.
+    pub(crate) fn bearer(&self) -> String {
+        format!("authorization: Bearer {}", self.phantom())
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Tells it to end.
+    pub(crate) fn stop(mut self) -> Seen {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok();
+        self.wait()
+    }
+
+    /// Waits for its end and returns the rest of what it said.
+    pub(crate) fn wait(&mut self) -> Seen {
+        let (mut stdout, mut stderr) = (String::new(), String::new());
+        self.stdout.read_to_string(&mut stdout).unwrap();
+        self.stderr.read_to_string(&mut stderr).unwrap();
+        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        Seen {
+            code,
+            stdout,
+            stderr,
+        }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Asserts that a text is in no file of the state directory and in nothing that a process shows.
+#[track_caller]
+pub(crate) fn absent(ralph: &Ralph, pid: u32, text: &str) {
+    let mut places: Vec<_> = walk(ralph.state().root());
+    #[cfg(target_os = "linux")]
+    places.extend(["cmdline", "environ"].map(|name| format!("/proc/{pid}/{name}").into()));
+    for place in places {
+        let bytes = fs::read(&place).unwrap();
+        let is_there = bytes
+            .windows(text.len())
+            .any(|window| window == text.as_bytes());
+        assert!(!is_there, "{}", place.display());
+    }
+}
+
+fn walk(root: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(root).unwrap().map(Result::unwrap);
+    entries
+        .flat_map(|entry| {
+            if entry.file_type().unwrap().is_dir() {
+                walk(&entry.path())
+            } else {
+                vec![entry.path()]
+            }
+        })
+        .collect()
+}

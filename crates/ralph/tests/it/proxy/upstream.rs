@@ -1,0 +1,103 @@
+//! A provider on loopback that a test answers for, request by request.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+/// A request that has arrived, and the connection to answer it on.
+pub(crate) struct Asked {
+    /// Its first line and its fields, in small letters up to the colon.
+    pub(crate) head: Vec<String>,
+    pub(crate) body: String,
+    stream: TcpStream,
+}
+
+impl Asked {
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        self.head
+            .iter()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+
+    /// Answers in one piece.
+    pub(crate) fn answer(mut self, status: u16, body: &str) {
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nx-own: yes\r\n\r\n");
+        self.stream.write_all((head + body).as_bytes()).unwrap();
+    }
+
+    /// Begins a stream of events; the next piece is sent when the test wants it.
+    pub(crate) fn stream(mut self) -> TcpStream {
+        let head =
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        self.stream.write_all(head.as_bytes()).unwrap();
+        self.stream
+    }
+}
+
+pub(crate) struct Upstream {
+    address: SocketAddr,
+    asked: Receiver<Asked>,
+}
+
+impl Upstream {
+    pub(crate) fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (sender, asked) = channel();
+        thread::spawn(move || {
+            for stream in listener.incoming().map(Result::unwrap) {
+                let sender = sender.clone();
+                thread::spawn(move || {
+                    let mut reader = BufReader::new(stream.try_clone().unwrap());
+                    while let Some(asked) = read(&mut reader, &stream) {
+                        if sender.send(asked).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        Self { address, asked }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Waits for the next request.
+    pub(crate) fn next(&self) -> Asked {
+        self.asked.recv().unwrap()
+    }
+
+    /// Returns a request that has arrived, if one has.
+    pub(crate) fn seen(&self) -> Option<Asked> {
+        self.asked.try_recv().ok()
+    }
+}
+
+fn read(reader: &mut BufReader<TcpStream>, stream: &TcpStream) -> Option<Asked> {
+    let mut head = Vec::new();
+    loop {
+        let mut line = String::new();
+        let count = reader.read_line(&mut line).unwrap_or(0);
+        match line.trim_end() {
+            _ if count == 0 => return None,
+            "" => break,
+            line => head.push(line.to_owned()),
+        }
+    }
+    let mut asked = Asked {
+        head,
+        body: String::new(),
+        stream: stream.try_clone().unwrap(),
+    };
+    let length = asked
+        .field("content-length")
+        .map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    asked.body = String::from_utf8(body).unwrap();
+    Some(asked)
+}
