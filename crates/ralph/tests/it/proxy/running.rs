@@ -83,7 +83,8 @@ impl Proxy {
     /// answer ends with the connection, and a test can read it as it is.
     pub(crate) fn send(&self, request: &str, fields: &[&str], body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address()).unwrap();
-        let fields: String = fields.iter().map(|field| format!("{field}\r\n")).collect();
+        let fields: Vec<String> = fields.iter().map(|field| format!("{field}\r\n")).collect();
+        let fields = fields.concat();
         let length = body.len();
         write!(
             stream,
