@@ -45,6 +45,7 @@ deny:
 demo:
     cargo run -p ralph -- demo
 
-# Measure what an iteration costs beyond the model
+# Measure what an iteration costs beyond the model, and the parts of the core that could get slow
 bench:
     bench/iteration
+    bench/core

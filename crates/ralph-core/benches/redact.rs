@@ -28,17 +28,19 @@ fn measure(redactor: &Redactor, name: &str, line: fn(u64) -> String) {
     let text: String = (0..20_000).map(line).collect();
     let (mut stream, mut out) = (redactor.stream(), Vec::new());
     let mut bytes = 0;
-    let started = Instant::now();
+    // The best pass: what else the machine does only ever makes one slower.
+    let mut best = u128::MAX;
     while bytes < MEGABYTES * 1_000_000 {
+        let started = Instant::now();
         for chunk in text.as_bytes().chunks(CHUNK) {
             out.clear();
             stream.push(chunk, &mut out);
-            bytes += chunk.len();
         }
+        best = best.min(started.elapsed().as_micros().max(1));
+        bytes += text.len();
     }
     let hits = stream.finish(&mut out);
-    let micros = started.elapsed().as_micros().max(1);
-    println!("{name}: {} MB/s, {hits:?}", bytes as u128 / micros);
+    println!("{name}: {} MB/s, {hits:?}", text.len() as u128 / best);
 }
 
 fn secret(number: u64) -> (String, Secret) {

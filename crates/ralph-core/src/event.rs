@@ -16,6 +16,7 @@ use crate::mitigation::{Skipped, Step};
 use crate::money::Usd;
 use crate::plan::RunPlan;
 use crate::ports::{AgentEnd, AgentEvent, AgentReport, Ended, PullRequest, SandboxId, Usage};
+use crate::profile::ModelChoice;
 use crate::run::{Command, RunStatus};
 use crate::task::Mode;
 use crate::verdict::{CheckResult, TestCount};
@@ -256,6 +257,16 @@ pub enum Event {
     },
     /// A person changed the task file, but it cannot be used; the old one stays in force.
     ContractRejected { why: String },
+    /// This model answers from the next question on.
+    ModelChosen { choice: Box<ModelChoice> },
+    /// A person wanted another profile, but it cannot be used; the model stays.
+    ProfileRejected { profile: String, why: String },
+    /// A usage limit is reached, and the run waits until it is reset.
+    QuotaCountdown {
+        iteration: u32,
+        until: jiff::Timestamp,
+        left_ms: u64,
+    },
 
     /// A sandbox was made.
     SandboxCreated {
@@ -294,7 +305,7 @@ pub enum Event {
         error: String,
         retry_in_ms: Option<u64>,
     },
-    /// A restart came between the question and the answer: it is charged by estimate and asked anew.
+    /// Nobody heard the end of an answer: it is charged, by estimate where need be, and asked anew.
     ModelAbandoned {
         iteration: u32,
         attempt: u32,

@@ -7,6 +7,7 @@
 //! - [`action`] turns a model's reply into checked actions, [`patch`] applies a model's diff to a text.
 //! - [`prompt`] builds the one prompt of an iteration from a snapshot of files and git.
 //! - [`budget`], [`money`] and [`price`] say what may be spent and what was.
+//! - [`profile`] says which model answers and how it is asked.
 //! - [`run`] holds the statuses, the commands and the table of which is allowed when.
 //! - [`event`] is the journal's one versioned enum, [`state`] folds it into where a run stands.
 //! - [`gutter`] notices that a run goes in circles, [`mitigation`] says what is done about it.
@@ -36,6 +37,7 @@ pub mod path;
 pub mod plan;
 pub mod ports;
 pub mod price;
+pub mod profile;
 pub mod prompt;
 pub mod run;
 pub mod secret;

@@ -20,6 +20,8 @@ pub enum RunStatus {
     Running,
     /// It waits for a person.
     Paused(PauseReason),
+    /// It waits until the model's usage limit is reset, and goes on by itself.
+    WaitingQuota(QuotaWait),
     /// Its commit is being checked in a clean room.
     Verifying,
     /// Its pull request holds a verified commit.
@@ -59,6 +61,15 @@ pub enum PauseReason {
         /// What to do about it.
         fix: String,
     },
+}
+
+/// What a run waits for that has reached a usage limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuotaWait {
+    /// When the model is asked again.
+    pub until: jiff::Timestamp,
+    /// Which limit, in the provider's words.
+    pub why: String,
 }
 
 /// Why a run failed.
@@ -107,6 +118,13 @@ impl fmt::Display for PauseReason {
     }
 }
 
+impl fmt::Display for QuotaWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let until = self.until.strftime("%Y-%m-%d %H:%M:%S UTC");
+        write!(f, "{}; the model is asked again at {until}", self.why)
+    }
+}
+
 impl fmt::Display for FailReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -129,6 +147,7 @@ impl RunStatus {
             Self::Preparing => "preparing",
             Self::Running => "running",
             Self::Paused(_) => "paused",
+            Self::WaitingQuota(_) => "waiting_quota",
             Self::Verifying => "verifying",
             Self::Succeeded => "succeeded",
             Self::Failed(_) => "failed",
@@ -142,6 +161,7 @@ impl RunStatus {
         match self {
             Self::Paused(reason) => Some(reason.to_string()),
             Self::Failed(reason) => Some(reason.to_string()),
+            Self::WaitingQuota(wait) => Some(wait.to_string()),
             Self::SandboxLost => Some("the sandbox is gone; what was committed is kept".into()),
             Self::Created
             | Self::Preparing
@@ -160,9 +180,15 @@ impl RunStatus {
             | Self::Preparing
             | Self::Running
             | Self::Paused(_)
+            | Self::WaitingQuota(_)
             | Self::Verifying
             | Self::SandboxLost => false,
         }
+    }
+
+    /// Tells whether a process has it, if one is alive: one that works on it, or one that waits to go on.
+    pub fn needs_process(&self) -> bool {
+        self.is_active() || matches!(self, Self::WaitingQuota(_))
     }
 
     /// Tells whether a process works on it, if one is alive.
@@ -170,6 +196,7 @@ impl RunStatus {
         match self {
             Self::Created | Self::Preparing | Self::Running | Self::Verifying => true,
             Self::Paused(_)
+            | Self::WaitingQuota(_)
             | Self::Succeeded
             | Self::Failed(_)
             | Self::Stopped
@@ -190,6 +217,11 @@ pub enum Command {
     Rotate,
     /// End the run; the sandbox is kept for a look.
     Stop,
+    /// Ask the model of another profile from the next iteration on.
+    Profile {
+        /// The profile.
+        name: String,
+    },
     /// Add a hint to the notes.
     Note(Note),
     /// Add a sign to the guardrails.
@@ -213,6 +245,7 @@ impl Command {
             Self::Resume => "resume",
             Self::Rotate => "rotate",
             Self::Stop => "stop",
+            Self::Profile { .. } => "profile",
             Self::Note(_) => "note",
             Self::Guardrail(_) => "guardrail",
             Self::Diagnose => "diagnose",
@@ -224,7 +257,7 @@ impl Command {
     /// Tells whether something has to be done for it besides changing the run's course.
     pub fn is_errand(&self) -> bool {
         match self {
-            Self::Pause | Self::Resume | Self::Rotate | Self::Stop => false,
+            Self::Pause | Self::Resume | Self::Rotate | Self::Stop | Self::Profile { .. } => false,
             Self::Note(_)
             | Self::Guardrail(_)
             | Self::Diagnose
@@ -254,11 +287,20 @@ pub fn legal(status: &RunStatus, mode: Mode, command: &Command) -> Result<(), &'
 
         (S::Created | S::Preparing | S::Running | S::Verifying, _, C::Pause | C::Stop)
         | (S::Running, _, C::Rotate)
+        | (S::WaitingQuota(_), _, C::Pause | C::Resume | C::Stop)
         | (S::Paused(_) | S::SandboxLost, _, C::Resume | C::Stop)
-        | (_, _, C::Guardrail(_))
+        | (_, _, C::Guardrail(_) | C::Profile { .. })
         | (_, M::Guided | M::Debug, C::Note(_))
-        | (S::Running | S::Verifying | S::Paused(_) | S::SandboxLost, _, C::Diagnose | C::Apply)
-        | (S::Running | S::Verifying | S::Paused(_), M::Debug, C::Debug { .. }) => Ok(()),
+        | (
+            S::Running | S::Verifying | S::WaitingQuota(_) | S::Paused(_) | S::SandboxLost,
+            _,
+            C::Diagnose | C::Apply,
+        )
+        | (
+            S::Running | S::Verifying | S::WaitingQuota(_) | S::Paused(_),
+            M::Debug,
+            C::Debug { .. },
+        ) => Ok(()),
 
         (S::Created | S::Preparing | S::Running | S::Verifying, _, C::Resume) => {
             Err("it is not paused")
@@ -266,6 +308,7 @@ pub fn legal(status: &RunStatus, mode: Mode, command: &Command) -> Result<(), &'
         (S::Created | S::Preparing, _, C::Rotate | C::Diagnose | C::Apply | C::Debug { .. }) => {
             Err("it has not started an iteration yet")
         }
+        (S::WaitingQuota(_), _, C::Rotate) => Err("it waits for the end of a usage limit"),
         (S::Verifying, _, C::Rotate) => Err("its commit is being verified"),
         (S::Paused(_), _, C::Pause) => Err("it is paused already"),
         (S::Paused(_), _, C::Rotate) => Err("it is paused; it has to be resumed first"),
@@ -284,6 +327,10 @@ mod tests {
             RunStatus::Preparing,
             RunStatus::Running,
             RunStatus::Paused(PauseReason::Person),
+            RunStatus::WaitingQuota(QuotaWait {
+                until: jiff::Timestamp::UNIX_EPOCH,
+                why: "the weekly limit is reached".into(),
+            }),
             RunStatus::Verifying,
             RunStatus::Succeeded,
             RunStatus::Failed(FailReason::Budget {
@@ -301,6 +348,7 @@ mod tests {
             Command::Resume,
             Command::Rotate,
             Command::Stop,
+            Command::Profile { name: text() },
             Command::Guardrail(Sign {
                 name: text(),
                 trigger: text(),
@@ -337,33 +385,36 @@ mod tests {
         snapbox::assert_data_eq!(
             table,
             snapbox::str![[r"
-autonomous created: pause stop guardrail
-autonomous preparing: pause stop guardrail
-autonomous running: pause rotate stop guardrail diagnose apply
-autonomous paused: resume stop guardrail diagnose apply
-autonomous verifying: pause stop guardrail diagnose apply
+autonomous created: pause stop profile guardrail
+autonomous preparing: pause stop profile guardrail
+autonomous running: pause rotate stop profile guardrail diagnose apply
+autonomous paused: resume stop profile guardrail diagnose apply
+autonomous waiting_quota: pause resume stop profile guardrail diagnose apply
+autonomous verifying: pause stop profile guardrail diagnose apply
 autonomous succeeded:
 autonomous failed:
 autonomous stopped:
-autonomous sandbox_lost: resume stop guardrail diagnose apply
-guided created: pause stop guardrail note
-guided preparing: pause stop guardrail note
-guided running: pause rotate stop guardrail diagnose apply note
-guided paused: resume stop guardrail diagnose apply note
-guided verifying: pause stop guardrail diagnose apply note
+autonomous sandbox_lost: resume stop profile guardrail diagnose apply
+guided created: pause stop profile guardrail note
+guided preparing: pause stop profile guardrail note
+guided running: pause rotate stop profile guardrail diagnose apply note
+guided paused: resume stop profile guardrail diagnose apply note
+guided waiting_quota: pause resume stop profile guardrail diagnose apply note
+guided verifying: pause stop profile guardrail diagnose apply note
 guided succeeded:
 guided failed:
 guided stopped:
-guided sandbox_lost: resume stop guardrail diagnose apply note
-debug created: pause stop guardrail note
-debug preparing: pause stop guardrail note
-debug running: pause rotate stop guardrail diagnose apply note debug
-debug paused: resume stop guardrail diagnose apply note debug
-debug verifying: pause stop guardrail diagnose apply note debug
+guided sandbox_lost: resume stop profile guardrail diagnose apply note
+debug created: pause stop profile guardrail note
+debug preparing: pause stop profile guardrail note
+debug running: pause rotate stop profile guardrail diagnose apply note debug
+debug paused: resume stop profile guardrail diagnose apply note debug
+debug waiting_quota: pause resume stop profile guardrail diagnose apply note debug
+debug verifying: pause stop profile guardrail diagnose apply note debug
 debug succeeded:
 debug failed:
 debug stopped:
-debug sandbox_lost: resume stop guardrail diagnose apply note
+debug sandbox_lost: resume stop profile guardrail diagnose apply note
 
 "]]
         );
@@ -387,7 +438,8 @@ debug sandbox_lost: resume stop guardrail diagnose apply note
             texts[..4],
             ["\"pause\"", "\"resume\"", "\"rotate\"", "\"stop\""]
         );
-        assert_eq!(texts[8], r#"{"debug":{"id":""}}"#);
+        assert_eq!(texts[4], r#"{"profile":{"name":""}}"#);
+        assert_eq!(texts[9], r#"{"debug":{"id":""}}"#);
         for (text, command) in texts.iter().zip(commands()) {
             assert_eq!(serde_json::from_str::<Command>(text).unwrap(), command);
         }

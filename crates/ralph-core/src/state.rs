@@ -11,6 +11,7 @@ use crate::mitigation::{Ladder, Step};
 use crate::money::Usd;
 use crate::plan::RunPlan;
 use crate::ports::{PullRequest, SandboxId, Usage};
+use crate::profile::ModelChoice;
 use crate::run::{self, Command, RunStatus};
 use crate::task::Mode;
 
@@ -77,7 +78,7 @@ pub struct RunState {
     pub window: Window,
     /// Where the run stands on the ladder out of a circle.
     pub ladder: Ladder,
-    /// The model profile that was switched to, if any.
+    /// The model profile that answers, if the model was chosen by one.
     pub profile: Option<String>,
     /// What the doctor was asked and has said.
     pub doctor: Consultation,
@@ -89,6 +90,11 @@ pub struct RunState {
     pub refused_in: u32,
     /// Places in a script that have been used.
     pub script: Vec<String>,
+    /// The model that answers, if it was chosen by more than the plan's name.
+    pub choice: Option<Box<ModelChoice>>,
+    /// The profile that a person, the ladder or the doctor wants for the next iteration, until it is
+    /// chosen or rejected.
+    pub wanted_profile: Option<String>,
     /// The last command that was answered; they are answered in the order of their names.
     pub last_letter: Option<String>,
     /// Where the last iteration sent the run, until it is there.
@@ -144,6 +150,8 @@ impl RunState {
             refusals: Vec::new(),
             refused_in: 0,
             script: Vec::new(),
+            choice: None,
+            wanted_profile: None,
             last_letter: None,
             then: None,
             blocked_hosts: BTreeSet::new(),
@@ -190,20 +198,18 @@ impl RunState {
             | Event::StateSaved { .. }
             | Event::VerifyStarted { .. }
             | Event::Gutter { .. }
+            | Event::QuotaCountdown { .. }
             | Event::StillActive {}
             | Event::Notice { .. } => {}
-            Event::HostBlocked { host, .. } => {
-                self.blocked_hosts.insert(host.clone());
+            Event::HostBlocked { .. } | Event::HostAllowed { .. } | Event::MessageMoved { .. } => {
+                self.apply_gate(&record.event);
             }
-            Event::HostAllowed { host } => {
-                self.blocked_hosts.remove(host);
-                self.allowed_hosts.insert(host.clone());
-            }
-            Event::MessageMoved { id, text, to } => self.apply_message(id, text, *to),
             Event::RunOpened { .. }
             | Event::CommandReceived { .. }
             | Event::CommandDone { .. }
             | Event::StatusChanged { .. }
+            | Event::ModelChosen { .. }
+            | Event::ProfileRejected { .. }
             | Event::ContractChanged { .. } => self.apply_life(&record.event),
             Event::SandboxCreated { .. } | Event::SandboxRemoved { .. } => {
                 self.apply_sandbox(&record.event);
@@ -256,11 +262,28 @@ impl RunState {
                 refused,
             } => {
                 self.last_letter = Some(id.clone());
+                if let (Command::Profile { name }, None) = (command, refused) {
+                    self.wanted_profile = Some(name.clone());
+                }
                 if refused.is_none() && command.is_errand() {
                     self.errands.push((id.clone(), command.clone()));
                 }
             }
             Event::CommandDone { id, .. } => self.errands.retain(|(known, _)| known != id),
+            Event::ModelChosen { choice } => {
+                self.profile.clone_from(&choice.profile);
+                self.choice = Some(choice.clone());
+                // Another script has places of its own.
+                self.script.clear();
+                self.wanted_profile = None;
+            }
+            Event::ProfileRejected { .. } => {
+                self.profile = self
+                    .choice
+                    .as_ref()
+                    .and_then(|choice| choice.profile.clone());
+                self.wanted_profile = None;
+            }
             Event::StatusChanged { status } => {
                 self.status = status.clone();
                 if self.then.as_ref() == Some(status) {
@@ -356,11 +379,8 @@ impl RunState {
             }
             Event::ModelAbandoned {
                 usage, cost_usd, ..
-            } => {
-                self.usage.add(*usage);
-                self.cost += *cost_usd;
             }
-            Event::AgentCharged {
+            | Event::AgentCharged {
                 usage, cost_usd, ..
             } => {
                 self.usage.add(*usage);
@@ -389,14 +409,28 @@ impl RunState {
 }
 
 impl RunState {
-    fn apply_message(&mut self, id: &str, text: &str, to: MessageState) {
-        match to {
-            MessageState::Queued => {
-                self.messages.insert(id.to_owned(), text.to_owned());
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "`apply` above decides exhaustively which events come here"
+    )]
+    fn apply_gate(&mut self, event: &Event) {
+        match event {
+            Event::HostBlocked { host, .. } => {
+                self.blocked_hosts.insert(host.clone());
             }
-            MessageState::Delivered | MessageState::Acknowledged => {
-                self.messages.remove(id);
+            Event::HostAllowed { host } => {
+                self.blocked_hosts.remove(host);
+                self.allowed_hosts.insert(host.clone());
             }
+            Event::MessageMoved { id, text, to } => match to {
+                MessageState::Queued => {
+                    self.messages.insert(id.clone(), text.clone());
+                }
+                MessageState::Delivered | MessageState::Acknowledged => {
+                    self.messages.remove(id);
+                }
+            },
+            _ => {}
         }
     }
 
@@ -419,7 +453,7 @@ impl RunState {
         self.window.push(report.facts.clone());
         self.ladder = report.ladder;
         match &report.step {
-            Some(Step::Fallback { profile }) => self.profile = Some(profile.clone()),
+            Some(Step::Fallback { profile }) => self.switch_to(profile),
             Some(Step::Doctor) => self.doctor.due = true,
             Some(Step::Rotate | Step::Pause | Step::Fail) | None => {}
         }
@@ -451,9 +485,24 @@ impl RunState {
             Event::DiagnosisApplied {
                 profile: Some(profile),
                 ..
-            } => self.profile = Some(profile.clone()),
+            } => self.switch_to(profile),
             _ => {}
         }
+    }
+
+    /// Notes a profile that the ladder or the doctor wants. What a person wants comes first.
+    fn switch_to(&mut self, profile: &str) {
+        if self.model_choice().stands_in_for_all() {
+            self.profile = Some(profile.to_owned());
+        } else if self.wanted_profile.is_none() {
+            self.wanted_profile = Some(profile.to_owned());
+        }
+    }
+
+    /// Returns which model answers, and how it is asked.
+    pub fn model_choice(&self) -> ModelChoice {
+        let named = || ModelChoice::named(&self.plan.model);
+        self.choice.as_deref().cloned().unwrap_or_else(named)
     }
 
     /// Returns why a command cannot be taken now, if it cannot.
@@ -477,6 +526,7 @@ impl RunState {
             | Command::Resume
             | Command::Rotate
             | Command::Stop
+            | Command::Profile { .. }
             | Command::Diagnose
             | Command::Apply
             | Command::Debug { .. } => None,

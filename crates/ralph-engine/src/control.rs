@@ -23,6 +23,8 @@ pub(crate) struct Control {
     mailbox: Mailbox,
     interrupt: watch::Receiver<bool>,
     pub(crate) wish: Option<Wish>,
+    /// Whether a person said to go on since this was last set to false.
+    pub(crate) resumed: bool,
 }
 
 /// Something a person did.
@@ -40,6 +42,7 @@ impl Control {
             mailbox,
             interrupt,
             wish: None,
+            resumed: false,
         }
     }
 
@@ -82,8 +85,14 @@ impl Control {
         match command {
             Command::Pause => self.wish = Some(Wish::Pause),
             Command::Rotate => self.wish = Some(Wish::Rotate),
-            Command::Resume => self.wish = None,
+            Command::Resume => {
+                self.wish = None;
+                self.resumed = true;
+            }
+            // The journal's state knows the profile and the errands, so that a restart does not
+            // forget them.
             Command::Stop
+            | Command::Profile { .. }
             | Command::Note(_)
             | Command::Guardrail(_)
             | Command::Diagnose

@@ -66,7 +66,8 @@ fn fits_into_an_iteration(command: &Command) -> bool {
         | Command::Pause
         | Command::Resume
         | Command::Rotate
-        | Command::Stop => true,
+        | Command::Stop
+        | Command::Profile { .. } => true,
     }
 }
 
@@ -93,7 +94,6 @@ impl Run {
             desk.run_errand(&id, &command, Some(sandbox)).await?;
         }
         if !is_open {
-            self.use_profile()?;
             self.workspace.project(&*self.sandbox, &self.files).await?;
         }
         Ok(())
@@ -130,7 +130,6 @@ impl Run {
         }
         if policy == DoctorApply::Auto {
             self.desk().apply_report(AppliedBy::Policy)?;
-            self.use_profile()?;
         }
         self.workspace.project(&*self.sandbox, &self.files).await
     }
@@ -164,9 +163,11 @@ impl Desk<'_> {
                 None => Done::not("there is no report that could be applied"),
             },
             Command::Debug { id } => self.debug(id, sandbox).await?,
-            Command::Pause | Command::Resume | Command::Rotate | Command::Stop => {
-                Done::well("accepted")
-            }
+            Command::Pause
+            | Command::Resume
+            | Command::Rotate
+            | Command::Stop
+            | Command::Profile { .. } => Done::well("accepted"),
         };
         self.log_activity(&format!("{}: {}", command.verb(), done.detail))?;
         self.journal.append(Event::CommandDone {

@@ -62,8 +62,6 @@ impl RunError {
             Self::Sandbox(SandboxError::Provider(problem)) => {
                 format!("{}, then `ralph resume`", problem.fix)
             }
-            Self::Sandbox(SandboxError::Interrupted { .. }) => "`ralph resume` continues".into(),
-            Self::Sandbox(_) => "look at the sandbox's directory, then `ralph resume`".into(),
             Self::Git(error) => error.hint().to_owned(),
             Self::Scm(ScmError::CheckedOut { .. }) => {
                 "check out another branch there, then `ralph resume`".into()
@@ -71,17 +69,27 @@ impl RunError {
             Self::Scm(ScmError::Io { .. } | ScmError::Damaged { .. }) => {
                 "repair it, then `ralph resume`".into()
             }
-            Self::Model(ModelError::Unauthorized { .. }) => {
+            Self::Model(ModelError::Unauthorized { key: Some(key), .. }) => {
+                format!("give it a valid key in `{key}`, then `ralph resume`")
+            }
+            Self::Model(ModelError::Unauthorized { key: None, .. }) => {
                 "give it a valid key, then `ralph resume`".into()
             }
-            Self::Model(ModelError::Transient { .. }) => {
+            Self::Model(ModelError::Transient { .. } | ModelError::CutOff { .. }) => {
                 "wait a little, then `ralph resume`".into()
+            }
+            Self::Model(ModelError::QuotaUsedUp { .. }) => {
+                "raise the limit or choose another model with `ralph profile`, then `ralph resume`"
+                    .into()
             }
             Self::Model(ModelError::Broken { .. }) => {
                 "repair it, then `ralph resume`, or start over with `ralph run --new`".into()
             }
             Self::Contract(_) => "repair it, then `ralph resume`".into(),
-            Self::Stopped | Self::Interrupted => "`ralph resume` continues".into(),
+            Self::Stopped | Self::Interrupted | Self::Sandbox(SandboxError::Interrupted { .. }) => {
+                "`ralph resume` continues".into()
+            }
+            Self::Sandbox(_) => "look at the sandbox's directory, then `ralph resume`".into(),
         }
     }
 

@@ -12,6 +12,7 @@ use ralph_core::ports::{
     Agent, Clock, Exec, ExecOutcome, Gatekeeper, Model, OutputSink, Sandbox, SandboxProvider, Scm,
 };
 use ralph_core::price::Price;
+use ralph_core::profile::ModelChoice;
 use ralph_core::run::{Command, FailReason, PauseReason, RunStatus};
 use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
@@ -54,8 +55,8 @@ pub struct Outside {
     pub redactor: Redactor,
 }
 
-/// Makes the model of a profile, with its price; the error says why there is none.
-pub type ChooseModel = dyn Fn(&str) -> Result<(Arc<dyn Model>, Price), String> + Send + Sync;
+/// Makes the model of a profile; the error says why it cannot be used.
+pub type ChooseModel = dyn Fn(&str) -> Result<ChosenModel, String> + Send + Sync;
 
 /// The model profiles that a run can switch to.
 #[derive(Clone)]
@@ -64,6 +65,33 @@ pub struct Profiles {
     pub doctor: Option<String>,
     /// Makes the model of a profile.
     pub choose: Arc<ChooseModel>,
+}
+
+impl Outside {
+    /// Returns the model of a profile that the ladder or the doctor wants; the error says why it
+    /// cannot be used.
+    pub(crate) fn model_of(&self, profile: &str, state: &RunState) -> Result<ChosenModel, String> {
+        let choice = state.model_choice();
+        if choice.stands_in_for_all() {
+            return Ok(ChosenModel {
+                choice,
+                model: self.model.clone(),
+                price: self.price,
+            });
+        }
+        (self.profiles.choose)(profile)
+    }
+}
+
+/// A model that is ready to be asked.
+#[derive(Clone)]
+pub struct ChosenModel {
+    /// How it was chosen; this is recorded.
+    pub choice: ModelChoice,
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// What an answer costs.
+    pub price: Price,
 }
 
 /// A run that is being worked on.
@@ -81,8 +109,8 @@ pub struct Run {
     pub(crate) now: Now,
     /// What was spent when warnings were last looked for.
     pub(crate) warned: budget::Spent,
-    /// The profile that answers, if it is not the one that the run began with.
-    pub(crate) profile_in_use: Option<String>,
+    /// The profile that the run's own model stands in for, as far as it was told.
+    pub(crate) told_profile: Option<String>,
     /// The iteration after which this process last asked the doctor by itself.
     pub(crate) doctor_tried: u32,
     /// Whether the sandbox was made anew though an iteration was open in the last one.
@@ -174,7 +202,7 @@ impl Prepared {
             view: View::default(),
             now: Now::default(),
             warned,
-            profile_in_use: None,
+            told_profile: None,
             doctor_tried: 0,
             sandbox_lost: self.ready.made_anew && open,
         }
@@ -219,6 +247,10 @@ impl Run {
             Ok(status) => Ok(status),
             Err(error) => {
                 self.log_activity(&error.to_string()).ok();
+                if matches!(error, RunError::Stopped) {
+                    // Nothing follows in which it could be charged.
+                    self.charge_abandoned_call().ok();
+                }
                 if !matches!(error, RunError::Stopped | RunError::Interrupted) {
                     self.log_error(&error.to_string()).ok();
                 }
@@ -230,7 +262,6 @@ impl Run {
 
     async fn work(&mut self) -> Result<RunStatus, RunError> {
         self.first_look().await?;
-        self.use_profile()?;
         self.set_status(RunStatus::Running)?;
         loop {
             self.boundary().await?;
@@ -239,8 +270,10 @@ impl Run {
             if let Some(status) = self.state().then.clone() {
                 return self.end(status).await;
             }
+            self.take_up_profile()?;
             self.see_the_doctor().await?;
             self.take_up_contract()?;
+            self.take_up_profile()?;
             if let Some(status) = self.out_of_budget() {
                 return self.end(status).await;
             }

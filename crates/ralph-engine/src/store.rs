@@ -290,7 +290,7 @@ impl RunDir {
 
     /// Tells whether a process left the run in the middle of its work.
     pub fn is_interrupted(&self, status: &RunStatus) -> bool {
-        status.is_active() && !self.is_held()
+        status.needs_process() && !self.is_held()
     }
 }
 

@@ -2,11 +2,13 @@
 //!
 //! Each provider implements one port of `ralph-core` and knows no other provider. The map:
 //!
+//! - [`agent`] starts coding agents and reads what they print.
 //! - [`docker`] is the Docker Engine.
 //! - [`sandbox`] runs commands and keeps files.
 //! - [`scm`] is where branches are pushed and pull requests live.
-//! - [`model`] answers prompts without a network, from a script or from an earlier run.
+//! - [`model`] answers prompts: over HTTP, from a script, or from an earlier run.
 
+pub mod agent;
 pub mod docker;
 pub mod model;
 pub mod sandbox;

@@ -3,14 +3,25 @@
 //! - [`sandbox_contract`] holds a sandbox provider to every promise of the port.
 //! - [`Collect`] keeps what a command printed.
 //! - [`left_out_without_docker`] is the first line of a test that needs a Docker Engine.
+//! - [`FakeModelApi`] is a model API whose answers a test writes, [`LiteLlm`] a real one.
 //! - [`PrivateEngine`] is an engine that a test may kill.
+//! - [`FakeUpstream`] is a model provider that says what a test wrote down.
+//! - [`agent_program`] is where a real coding agent's program is.
 
+mod agents;
 mod collect;
 mod docker;
+mod litellm;
+mod model_api;
 mod private_engine;
 mod sandbox_contract;
+mod upstream;
 
+pub use agents::agent_program;
 pub use collect::Collect;
 pub use docker::{BASE_IMAGE, left_out_without_docker};
+pub use litellm::{LiteLlm, left_out_without_litellm};
+pub use model_api::{FakeAnswer, FakeModelApi, HeardRequest};
 pub use private_engine::PrivateEngine;
 pub use sandbox_contract::sandbox_contract;
+pub use upstream::{Api, FakeUpstream, Recorded, Scenario, Step};

@@ -1,26 +1,27 @@
-//! The wiring: the only place that names concrete providers.
+//! The wiring: the only place that names concrete providers, those of models in [`models`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ralph_core::plan::{ContainerPlan, RunPlan};
-use ralph_core::ports::{Clock, Model, SandboxProvider};
-use ralph_core::price::{self, Price};
+use ralph_core::ports::{Clock, SandboxProvider};
+use ralph_core::profile::ModelChoice;
 use ralph_core::secret::Redactor;
-use ralph_core::state::RunState;
 use ralph_engine::git::HostGit;
-use ralph_engine::replies;
 use ralph_engine::run::{Outside, Profiles};
 use ralph_engine::store::StateDir;
 use ralph_providers::docker::images::Images;
 use ralph_providers::docker::{Engine, EngineError};
-use ralph_providers::model::{RecordedReply, Replay, Scripted};
 use ralph_providers::sandbox::{DockerProvider, DockerSettings, Limits, LocalProvider};
 use ralph_providers::scm::{Git, LocalScm};
 
 use crate::cli::CliError;
 use crate::tokens::place::{Keychain, SecretTool, TokenStore, find_program};
+
+pub(crate) mod models;
+
+use models::Models;
 
 /// What concrete providers are made from.
 pub(crate) struct Wiring {
@@ -32,6 +33,8 @@ pub(crate) struct Wiring {
     pub home: Option<PathBuf>,
     /// Variables that say where toolchains live.
     pub toolchains: BTreeMap<String, String>,
+    /// What models are made from.
+    pub models: Models,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// What must never be written down.
@@ -109,48 +112,12 @@ impl Wiring {
         Ok(Images::new(engine, directory, self.clock.clone()))
     }
 
-    /// Returns a model by name. `used` are the places of a script that the run has used already.
-    pub(crate) fn model(&self, name: &str, used: &[String]) -> Result<Arc<dyn Model>, CliError> {
-        if let Some(file) = name.strip_prefix("scripted:") {
-            let scripted = Scripted::load(Path::new(file), used).map_err(|error| {
-                CliError::usage(
-                    format!("cannot use the model `{name}`"),
-                    error.to_string(),
-                    "correct the script",
-                )
-            })?;
-            return Ok(Arc::new(scripted));
-        }
-        if let Some(run) = name.strip_prefix("replay:") {
-            return self.replay(run, used.len());
-        }
-        Err(CliError::usage(
-            format!("model `{name}` is not available"),
-            "this version answers from scripts and from recorded runs",
-            "use `--model scripted:FILE.jsonl` or `--model replay:RUN`",
-        ))
-    }
-
-    fn replay(&self, run: &str, used: usize) -> Result<Arc<dyn Model>, CliError> {
-        let id = self.state.find(run)?;
-        let recorded = replies::of(&self.state.run(&id))?;
-        let recorded = recorded
-            .into_iter()
-            .map(|(iteration, attempt)| RecordedReply {
-                iteration,
-                attempt: attempt.attempt,
-                text: attempt.reply,
-                usage: attempt.usage,
-            })
-            .collect();
-        Ok(Arc::new(Replay::load(id.as_str(), recorded, used)))
-    }
-
-    /// Returns everything outside of a run.
+    /// Returns everything outside of a run. `used` are the places of a script that it has used already.
     pub(crate) fn outside(
         &self,
         plan: &RunPlan,
-        state: Option<&RunState>,
+        choice: &ModelChoice,
+        used: &[String],
     ) -> Result<Outside, CliError> {
         let git = Git {
             program: PathBuf::from("git"),
@@ -169,20 +136,30 @@ impl Wiring {
                 "look at the path, then try again",
             )
         })?;
-        let used = state.map(|state| state.script.clone()).unwrap_or_default();
-        let (model, price) = (self.model(&plan.model, &used)?, price_of(&plan.model));
         Ok(Outside {
             sandboxes: self.sandboxes(&plan.sandbox, plan.container.as_ref())?,
+            model: self.models.make(choice, used)?,
+            price: models::price_of(choice),
+            profiles: self.profiles(),
             agent: None,
             gate: None,
-            profiles: same_for_all(&model, &price),
-            model,
-            price,
             scm: Arc::new(scm),
             git: self.git()?,
             clock: self.clock.clone(),
             redactor: self.redactor.clone(),
         })
+    }
+
+    /// Returns the profiles that a run can switch to while it is worked on.
+    fn profiles(&self) -> Profiles {
+        let models = self.models.clone();
+        Profiles {
+            doctor: models.doctor_profile(),
+            choose: Arc::new(move |name| {
+                let chosen = models.of_profile(name);
+                chosen.map_err(|error| format!("{}, {}", error.what, error.why))
+            }),
+        }
     }
 }
 
@@ -205,18 +182,4 @@ pub(crate) fn keychain(search_path: &str) -> Option<Box<dyn TokenStore>> {
 pub(crate) fn secret_tool(search_path: &str) -> Option<Box<dyn TokenStore>> {
     let program = find_program(search_path, "secret-tool")?;
     Some(Box::new(SecretTool::new(program)))
-}
-
-/// A script and a recorded run answer whoever is asked: they stand in for every profile.
-fn same_for_all(model: &Arc<dyn Model>, price: &Price) -> Profiles {
-    let (model, price) = (model.clone(), *price);
-    Profiles {
-        doctor: None,
-        choose: Arc::new(move |_| Ok((model.clone(), price))),
-    }
-}
-
-/// Returns a model's price; one that nobody knows costs as much as the dearest.
-fn price_of(model: &str) -> Price {
-    price::known(model).unwrap_or_else(price::highest)
 }

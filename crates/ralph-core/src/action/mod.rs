@@ -23,7 +23,7 @@ pub mod rules;
 mod schema;
 mod text;
 
-pub use contract::SCHEMA_TEXT;
+pub use contract::{SCHEMA_TEXT, json_schema};
 pub use error::{Problem, Problems, ReplyError};
 pub use kind::{Action, Claims, Response};
 pub use message::clean_message;

@@ -1,6 +1,6 @@
 //! Finds the response in a reply and reads it, repairing what models commonly get wrong: prose and
 //! fences around it, thoughts before it, trailing commas, comments, single quotes, raw line breaks,
-//! Python's keywords, lone backslashes.
+//! Python's keywords, lone backslashes, an object written as a string.
 //!
 //! A repair never guesses at content. The strings of the repaired JSON are exactly those that the
 //! lexer read, and a reply that ends too early is never completed.
@@ -31,6 +31,38 @@ pub(super) fn find(reply: &str) -> Result<Found, ReplyError> {
     if reply.len() > MAX_REPLY_BYTES {
         return Err(ReplyError::TooLong(reply.len()));
     }
+    if let Some(inside) = quoted(reply) {
+        let found = find_unquoted(&inside)?;
+        return Ok(Found {
+            repaired: true,
+            ..found
+        });
+    }
+    find_unquoted(reply)
+}
+
+/// Returns what a reply says that is nothing but a JSON string: some models write the object into one.
+fn quoted(reply: &str) -> Option<String> {
+    let reply = without_fence(reply.trim());
+    if !reply.starts_with('"') {
+        return None;
+    }
+    // Strict JSON or nothing: whatever else is in quotes may be prose.
+    let inside: String = serde_json::from_str(reply).ok()?;
+    lexer::begins_object(inside.trim_start()).then_some(inside)
+}
+
+/// Returns a text without the code fence around it.
+fn without_fence(text: &str) -> &str {
+    let fenced = || {
+        let inside = text.strip_prefix("```")?.strip_suffix("```")?;
+        let (_language, inside) = inside.split_once('\n')?;
+        Some(inside.trim())
+    };
+    fenced().unwrap_or(text)
+}
+
+fn find_unquoted(reply: &str) -> Result<Found, ReplyError> {
     let (start, object) = locate(reply)?;
     if let Some(key) = object.duplicate {
         return Err(ReplyError::DuplicateKey(key));

@@ -13,4 +13,4 @@ mod tests;
 pub use finding::{Finding, Severity};
 pub(crate) use finding::{Place, count, excerpt, shorten};
 pub use report::{Report, check};
-pub use rules::{MIN_CHECKBOXES, lint};
+pub use rules::{MIN_CHECKBOXES, lint, unknown_price};

@@ -1,6 +1,7 @@
 //! The rules that a task must follow before a run starts.
 
 use super::{Finding, count};
+use crate::price::Price;
 use crate::task::{Checkbox, SandboxKind, TaskFile};
 
 /// How many checkboxes a task must have at least.
@@ -64,6 +65,25 @@ fn budgets(task: &TaskFile) -> Vec<Finding> {
         findings.push(finding.on_line(line));
     }
     findings
+}
+
+/// Finds fault with a task that limits what it spends by money alone, if nobody knows what its model
+/// costs: the limit could not be held.
+pub fn unknown_price(task: &TaskFile, model: &str, price: Option<&Price>) -> Option<Finding> {
+    let contract = &task.contract;
+    let only_money =
+        contract.max_cost_usd_estimate.is_some() && contract.max_tokens_total.is_none();
+    if price.is_some() || !only_money {
+        return None;
+    }
+    let finding = Finding::error(
+        "unknown-price",
+        format!(
+            "nobody knows what model `{model}` costs, so `max_cost_usd_estimate` cannot be held"
+        ),
+        "give its profile `input_cost_per_token` and `output_cost_per_token` in config/models.yaml, or write a line such as `max_tokens_total: 2000000` into the front matter",
+    );
+    Some(finding.on_line(line_of(task, "max_cost_usd_estimate")))
 }
 
 fn missing_budget(code: &'static str, key: &str, default: u32) -> Finding {

@@ -15,7 +15,8 @@ use crate::money::Usd;
 /// How an agent is started for one iteration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentCommand {
-    /// The program and its arguments, without a shell. The prompt is never among them.
+    /// The program and its arguments, without a shell. The prompt is among them only for a program
+    /// that does not read its standard input.
     pub argv: Vec<String>,
     /// Environment on top of the sandbox's: switches, never a credential.
     pub env: BTreeMap<String, String>,

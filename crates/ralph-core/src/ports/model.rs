@@ -5,6 +5,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use crate::money::Usd;
+
+/// The longest time that is waited within an iteration before a model is asked again. A provider that
+/// asks for more has a usage limit, and the run waits for its end as a whole.
+pub const LONGEST_RETRY_WAIT: Duration = Duration::from_mins(2);
+
 /// What a model is asked.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
@@ -32,6 +38,10 @@ pub struct Reply {
     pub finish: Finish,
     /// Where a recorded reply came from, for models that answer from a file (`line 3`).
     pub source: Option<String>,
+    /// The model that answered, in the provider's words.
+    pub answered_by: Option<String>,
+    /// What the call cost, where a gateway says so.
+    pub billed: Option<Usd>,
 }
 
 /// Why a model stopped writing.
@@ -42,6 +52,8 @@ pub enum Finish {
     Complete,
     /// It ran into the output limit: the reply is cut off.
     Length,
+    /// The provider's filter or the model itself would not answer.
+    Refused,
 }
 
 /// Tokens of one call or of many.
@@ -105,6 +117,30 @@ pub enum ModelError {
         model: String,
         /// The HTTP status.
         status: u16,
+        /// The environment variable that the credential is from.
+        key: Option<String>,
+    },
+    /// A usage limit is reached: asking again helps once it is reset.
+    #[error("the usage limit of model `{model}` is reached{}", detail(message))]
+    QuotaUsedUp {
+        /// The model that was asked.
+        model: String,
+        /// How long it takes until the limit is reset, if the provider says so.
+        resets_in: Option<Duration>,
+        /// The provider's words.
+        message: String,
+    },
+    /// An answer did not come to its end. It is never performed, but the provider bills it.
+    #[error("the answer of model `{model}` was cut off: {message}")]
+    CutOff {
+        /// The model that was asked.
+        model: String,
+        /// How it broke off.
+        message: String,
+        /// What there was of it.
+        partial: String,
+        /// What it used until then, as far as anybody can tell.
+        usage: Usage,
     },
     /// Asking again would give the same answer.
     #[error("model `{model}` cannot answer: {message}")]

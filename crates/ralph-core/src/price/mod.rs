@@ -1,10 +1,23 @@
 //! What a model call costs: the rule, and the prices of common models.
 //!
 //! The engine charges every call with [`cost`]. A model without a known price has none here, so
-//! that a cost budget can be refused instead of being watched with a wrong number.
+//! that a cost budget can be refused instead of being watched with a wrong number. [`PriceBook`] holds
+//! the prices that come with the program, or those of a file in LiteLLM's format.
 
+mod book;
 mod cost;
-mod table;
+mod litellm;
 
+pub use book::PriceBook;
 pub use cost::{Price, Tier, cost};
-pub use table::{highest, known};
+pub use litellm::PriceMapError;
+
+/// Returns the price of a model that comes with the program.
+pub fn known(model: &str) -> Option<Price> {
+    PriceBook::embedded().price(model)
+}
+
+/// Returns a price that no known model exceeds, for estimates about one that is not known.
+pub fn highest() -> Price {
+    PriceBook::embedded().highest()
+}

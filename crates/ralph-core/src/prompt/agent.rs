@@ -99,5 +99,7 @@ fn part(prompt: &mut String, title: &str, text: &str) {
     while !text.is_char_boundary(start) {
         start += 1;
     }
-    prompt.push_str(&format!("\n## {title}\n{}\n", text[start..].trim_end()));
+    for piece in ["\n## ", title, "\n", text[start..].trim_end(), "\n"] {
+        prompt.push_str(piece);
+    }
 }

@@ -30,3 +30,4 @@ pub use criteria::{Checkbox, MAX_CHECKBOXES, Milestone};
 pub use file::TaskFile;
 pub use repo_url::{RepoUrl, RepoUrlError};
 pub use split::{MAX_FRONT_MATTER_BYTES, MAX_TASK_BYTES};
+pub use suggest::nearest;

@@ -1,10 +1,7 @@
 //! Finds the word that was probably meant.
 
 /// Returns the known word nearest to a mistyped one, if one is near enough.
-pub(super) fn nearest<'k>(
-    typed: &str,
-    known: impl IntoIterator<Item = &'k str>,
-) -> Option<&'k str> {
+pub fn nearest<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     const MAX_CHARS: usize = 40;
     if typed.chars().count() > MAX_CHARS {
         return None;

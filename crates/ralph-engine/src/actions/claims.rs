@@ -47,7 +47,7 @@ impl Run {
                 checks,
             })?;
         }
-        self.now.ticked |= ticked != self.state().ticked;
+        self.now.newly_ticked += ticked.difference(&self.state().ticked).count();
         self.set_ticks(&ticked)?;
         self.check_milestones(claims)?;
         let complete = self.complete_milestones();

@@ -274,7 +274,7 @@ impl Run {
                 ),
             ));
         }
-        let is_idle = !self.now.changed && !self.now.ticked;
+        let is_idle = !self.now.changed && self.now.newly_ticked == 0;
         (is_idle && self.state().idle + 1 >= IDLE_LIMIT).then(|| {
             broken(
                 format!(

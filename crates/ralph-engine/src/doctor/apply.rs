@@ -24,7 +24,7 @@ impl Desk<'_> {
         let (edits, mut refused) = self.edit_task(&report, by)?;
         let profile = match report.model_profile.clone() {
             None => None,
-            Some(profile) => match (self.outside.profiles.choose)(&profile) {
+            Some(profile) => match self.outside.model_of(&profile, self.state()) {
                 Ok(_) => Some(profile),
                 Err(why) => {
                     refused.push(format!("profile `{profile}`: {why}"));

@@ -99,11 +99,11 @@ impl Desk<'_> {
             contract.model_profile_fallback.as_deref(),
         );
         if let Some(profile) = wanted.map(str::to_owned) {
-            match (self.outside.profiles.choose)(&profile) {
-                Ok((model, price)) => {
+            match self.outside.model_of(&profile, self.state()) {
+                Ok(chosen) => {
                     return Ok(Doctor {
-                        model,
-                        price,
+                        model: chosen.model,
+                        price: chosen.price,
                         profile: Some(profile),
                     });
                 }
@@ -128,6 +128,11 @@ impl Desk<'_> {
             input_tokens: (prompt_bytes / BYTES_PER_TOKEN) as u64,
             ..Usage::default()
         };
+        self.charge(usage, price)
+    }
+
+    /// Charges a call that did not come to its end.
+    fn charge(&mut self, usage: Usage, price: &Price) -> Result<(), RunError> {
         let event = Event::DoctorAbandoned {
             number: self.state().doctor.number,
             attempt: self.state().doctor.attempt,
@@ -164,10 +169,14 @@ impl Desk<'_> {
                 }
                 Ok(Err(error)) => error,
                 Err(_) => {
+                    self.charge_abandoned(&doctor.price)?;
                     self.tell_failure(question.number, "it did not answer in time", true)?;
                     return Ok(None);
                 }
             };
+            if let ModelError::CutOff { usage, .. } = &error {
+                self.charge(*usage, &doctor.price)?;
+            }
             let retry = retry_in(&error, wait).filter(|_| tries < MAX_TRIES);
             self.tell_failure(question.number, &error.to_string(), retry.is_none())?;
             let Some(pause) = retry else {
@@ -212,6 +221,7 @@ impl Desk<'_> {
         let value = serde_json::json!({
             "attempt": attempt,
             "model": doctor.model.name(),
+            "answered_by": reply.answered_by,
             "reply": reply.text,
             "finish": reply.finish,
             "usage": reply.usage,
@@ -223,9 +233,15 @@ impl Desk<'_> {
             attempt,
             response: Digest::of(&text),
             usage: reply.usage,
-            cost_usd: price::cost(&doctor.price, &reply.usage),
+            cost_usd: reply
+                .billed
+                .unwrap_or_else(|| price::cost(&doctor.price, &reply.usage)),
             duration_ms: millis(waited),
-            source: reply.source.clone(),
+            // Only the places of the run's own script are counted.
+            source: reply
+                .source
+                .clone()
+                .filter(|_| Arc::ptr_eq(&doctor.model, &self.outside.model)),
         })?;
         Ok(())
     }
@@ -263,6 +279,9 @@ impl Desk<'_> {
 fn read(reply: &Reply) -> Result<doctor::Report, String> {
     match reply.finish {
         Finish::Length => Err("the reply was cut off at the output limit; answer with less".into()),
+        Finish::Refused => Err(
+            "the reply was stopped by the provider's filter; answer with the report only".into(),
+        ),
         Finish::Complete => doctor::parse(&reply.text),
     }
 }
@@ -272,6 +291,10 @@ fn retry_in(error: &ModelError, wait: Duration) -> Option<Duration> {
         ModelError::Transient { retry_after, .. } => {
             Some(retry_after.unwrap_or(wait).min(LONGEST_WAIT))
         }
-        ModelError::Unauthorized { .. } | ModelError::Broken { .. } => None,
+        ModelError::CutOff { .. } => Some(wait),
+        // The run does not wait for the doctor.
+        ModelError::Unauthorized { .. }
+        | ModelError::Broken { .. }
+        | ModelError::QuotaUsedUp { .. } => None,
     }
 }

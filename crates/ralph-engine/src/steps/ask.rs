@@ -26,6 +26,9 @@ pub(crate) enum Asked {
 fn read(reply: &Attempt) -> Result<Response, String> {
     match reply.finish {
         Finish::Length => Err("the reply was cut off at the output limit; answer with less".into()),
+        Finish::Refused => Err(
+            "the reply was stopped by the provider's filter; answer with the actions only".into(),
+        ),
         Finish::Complete => action::parse(&reply.reply).map_err(|error| error.to_string()),
     }
 }

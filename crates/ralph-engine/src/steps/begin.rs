@@ -39,7 +39,7 @@ impl Run {
     }
 
     /// A provider bills a call whose answer nobody heard, too.
-    fn charge_abandoned_call(&mut self) -> Result<(), RunError> {
+    pub(crate) fn charge_abandoned_call(&mut self) -> Result<(), RunError> {
         let Some(open) = self.state().open.as_ref().filter(|open| open.waiting) else {
             return Ok(());
         };
@@ -47,9 +47,14 @@ impl Run {
             input_tokens: (open.prompt_bytes / BYTES_PER_TOKEN) as u64,
             ..Usage::default()
         };
+        self.charge_abandoned(usage)
+    }
+
+    /// Charges a call of the open iteration that did not come to its end.
+    pub(super) fn charge_abandoned(&mut self, usage: Usage) -> Result<(), RunError> {
         let event = Event::ModelAbandoned {
-            iteration: open.number,
-            attempt: open.attempts,
+            iteration: self.state().iteration,
+            attempt: self.attempts(),
             usage,
             cost_usd: price::cost(&self.outside.price, &usage),
         };

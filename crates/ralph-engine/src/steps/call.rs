@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use ralph_core::action::limits::MAX_REPLY_BYTES;
+use ralph_core::budget;
 use ralph_core::event::Event;
 use ralph_core::id::Digest;
-use ralph_core::ports::{ModelError, ModelRequest, Reply};
+use ralph_core::ports::{LONGEST_RETRY_WAIT, ModelError, ModelRequest, Reply};
 use ralph_core::price;
 use ralph_core::secret::Shapes;
 
+use super::quota;
 use super::responses::{Attempt, Responses};
 use crate::durable;
 use crate::error::RunError;
@@ -17,8 +19,9 @@ use crate::run::{Run, attend};
 
 /// Tries for one reply while the provider is not available.
 const MAX_TRIES: u32 = 5;
+/// Tries for one reply when answers break off, each of which costs something.
+const MAX_CUT_OFF: u32 = 3;
 const FIRST_WAIT: Duration = Duration::from_secs(2);
-const LONGEST_WAIT: Duration = Duration::from_mins(2);
 
 impl Run {
     /// Asks until there is a reply; none if the time is used up. Provider errors use up no iterations.
@@ -30,8 +33,12 @@ impl Run {
         let text = request.text();
         durable::write_unsynced(&self.open_file("prompt.md"), text.as_bytes())?;
         let mut wait = FIRST_WAIT;
-        let mut tries = 0;
+        let (mut tries, mut cut_off, mut looks) = (0, 0, 0);
         loop {
+            let limits = self.pinned.contract().limits();
+            if tries > 0 && budget::exhausted(&limits, &self.spent()).is_some() {
+                return Ok(None);
+            }
             tries += 1;
             let started = self.outside.clock.monotonic();
             self.tell_question(&text)?;
@@ -43,14 +50,27 @@ impl Run {
                 }
                 Some(Err(error)) => error,
             };
-            let retry = retry_in(&error, wait).filter(|_| tries < MAX_TRIES);
+            if let ModelError::QuotaUsedUp { resets_in, .. } = &error {
+                // Waiting for the end of a usage limit is no failed try.
+                (tries, looks) = (0, looks + 1);
+                let Some(wait) = quota::wait(*resets_in, looks) else {
+                    self.tell_failure(&error, None)?;
+                    return Err(error.into());
+                };
+                self.tell_failure(&error, Some(wait))?;
+                self.wait_for_quota(wait, error.to_string()).await?;
+                continue;
+            }
+            cut_off += u32::from(matches!(error, ModelError::CutOff { .. }));
+            let may_retry = tries < MAX_TRIES && cut_off < MAX_CUT_OFF;
+            let retry = retry_in(&error, wait).filter(|_| may_retry);
             self.tell_failure(&error, retry)?;
             let Some(pause) = retry else {
                 return Err(error.into());
             };
             let sleeping = tokio::time::sleep(pause.min(self.time_left()));
             attend(&mut self.journal, &mut self.control, sleeping).await?;
-            wait = (wait * 2).min(LONGEST_WAIT);
+            wait = (wait * 2).min(LONGEST_RETRY_WAIT);
         }
     }
 
@@ -76,6 +96,12 @@ impl Run {
             error: error.to_string(),
             retry_in_ms: retry.map(millis),
         })?;
+        if let ModelError::CutOff { partial, usage, .. } = error {
+            // For people: nothing of half an answer is ever performed.
+            let partial = self.outside.redactor.redact(partial);
+            durable::write_unsynced(&self.open_file("response.partial"), partial.as_bytes())?;
+            self.charge_abandoned(*usage)?;
+        }
         Ok(())
     }
 
@@ -88,6 +114,7 @@ impl Run {
         let asking = tokio::time::timeout(self.time_left(), model.ask(request));
         let heard = attend(&mut self.journal, &mut self.control, asking).await?;
         if heard.is_err() {
+            self.charge_abandoned_call()?;
             let (model, message) = (model.name().to_owned(), "the wall time is used up".into());
             let late = ModelError::Transient {
                 model,
@@ -113,6 +140,7 @@ impl Run {
         let attempt = Attempt {
             attempt: self.attempts(),
             model: self.outside.model.name().to_owned(),
+            answered_by: reply.answered_by,
             reply: known_only.redact(beginning(&reply.text)).into_owned(),
             finish: reply.finish,
             usage: reply.usage,
@@ -125,7 +153,9 @@ impl Run {
             attempt: attempt.attempt,
             response: Digest::of(attempt.reply.as_bytes()),
             usage: reply.usage,
-            cost_usd: price::cost(&self.outside.price, &reply.usage),
+            cost_usd: reply
+                .billed
+                .unwrap_or_else(|| price::cost(&self.outside.price, &reply.usage)),
             duration_ms: millis(waited),
             source: reply.source,
         })?;
@@ -143,11 +173,60 @@ fn beginning(text: &str) -> &str {
     &text[..end]
 }
 
+/// Returns how long to wait before the next try. What the provider asks for is the least; many runs
+/// that were refused together are not to come back together.
 fn retry_in(error: &ModelError, wait: Duration) -> Option<Duration> {
     match error {
-        ModelError::Transient { retry_after, .. } => {
-            Some(retry_after.unwrap_or(wait).min(LONGEST_WAIT))
+        ModelError::Transient {
+            retry_after: Some(asked),
+            ..
+        } => Some((*asked).min(LONGEST_RETRY_WAIT) + spread(FIRST_WAIT.min(*asked / 4))),
+        ModelError::Transient {
+            retry_after: None, ..
         }
-        ModelError::Unauthorized { .. } | ModelError::Broken { .. } => None,
+        | ModelError::CutOff { .. } => Some(wait / 2 + spread(wait / 2)),
+        ModelError::Unauthorized { .. }
+        | ModelError::Broken { .. }
+        | ModelError::QuotaUsedUp { .. } => None,
+    }
+}
+
+/// Returns a time between nothing and `most`, by chance.
+fn spread(most: Duration) -> Duration {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    let chance = std::collections::hash_map::RandomState::new()
+        .build_hasher()
+        .finish();
+    let thousandths = u32::try_from(chance % 1001).unwrap_or_default();
+    most * thousandths / 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn transient(retry_after: Option<Duration>) -> ModelError {
+        ModelError::Transient {
+            model: "m".into(),
+            status: 429,
+            retry_after,
+            message: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_wait_is_at_least_what_the_provider_asks_and_not_the_same_for_all() {
+        let seconds = Duration::from_secs;
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..50 {
+            let own = retry_in(&transient(None), seconds(8)).unwrap();
+            assert!((seconds(4)..=seconds(8)).contains(&own), "{own:?}");
+            seen.insert(own);
+            let asked = retry_in(&transient(Some(seconds(4))), seconds(64)).unwrap();
+            assert!((seconds(4)..=seconds(5)).contains(&asked), "{asked:?}");
+            let most = retry_in(&transient(Some(seconds(100_000))), seconds(2)).unwrap();
+            assert!((seconds(120)..=seconds(122)).contains(&most), "{most:?}");
+        }
+        assert!(seen.len() > 1, "{seen:?}");
     }
 }

@@ -135,7 +135,7 @@ impl Run {
         let in_use = in_use.or(contract.model_profile_default.as_deref());
         let wanted = contract.model_profile_fallback.as_deref();
         let fallback = mitigation::fallback(wanted, in_use).and_then(|profile| {
-            let chosen = (self.outside.profiles.choose)(&profile);
+            let chosen = self.outside.model_of(&profile, self.state());
             chosen.map(|_| profile)
         });
         Means {
@@ -182,28 +182,5 @@ impl Run {
                 limit: self.pinned.contract().gutter_limit(),
             })),
         }
-    }
-
-    /// Lets the profile answer that the run has switched to.
-    pub(crate) fn use_profile(&mut self) -> Result<(), RunError> {
-        let Some(profile) = self.state().profile.clone() else {
-            return Ok(());
-        };
-        if self.profile_in_use.as_ref() == Some(&profile) {
-            return Ok(());
-        }
-        match (self.outside.profiles.choose)(&profile) {
-            Ok((model, price)) => {
-                self.log_activity(&format!("the profile `{profile}` answers from now on"))?;
-                (self.outside.model, self.outside.price) = (model, price);
-            }
-            Err(why) => {
-                let message = format!("the profile `{profile}` cannot be used: {why}");
-                self.log_error(&message)?;
-                self.journal.append(Event::Notice { message })?;
-            }
-        }
-        self.profile_in_use = Some(profile);
-        Ok(())
     }
 }

@@ -35,8 +35,8 @@ pub(crate) struct Now {
     pub(crate) changed: bool,
     /// What changed since the start of the iteration.
     pub(crate) diff: DiffSize,
-    /// Whether a box was ticked.
-    pub(crate) ticked: bool,
+    /// How many boxes were ticked.
+    pub(crate) newly_ticked: usize,
     /// What changed since then, file by file, and where the files stand.
     pub(crate) change: Change,
     /// Whether a milestone became complete.
@@ -139,7 +139,6 @@ impl Run {
         self.journal
             .append_all(std::iter::once(finished).chain(told))?;
         self.now = Now::default();
-        self.use_profile()?;
         Ok(())
     }
 

@@ -1,12 +1,15 @@
 //! The steps of an iteration around its actions: `begin` it, `ask` the model by a `call` with a
 //! `snapshot` of the files, `settle` what really happened, look for
-//! `circling`, `close` with files on disk.
+//! `circling`, `close` with files on disk. `quota` waits for the end of a usage limit, `choice` takes
+//! up another model.
 
 mod ask;
 mod begin;
 mod call;
+mod choice;
 mod circling;
 mod close;
+mod quota;
 mod responses;
 mod settle;
 mod snapshot;

@@ -21,8 +21,11 @@ pub struct Responses {
 pub struct Attempt {
     /// Its number in the iteration.
     pub attempt: u32,
-    /// The model that answered.
+    /// The model that was asked.
     pub model: String,
+    /// The model that answered, in the provider's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<String>,
     /// The answer; on disk without secrets.
     pub reply: String,
     /// Why the model stopped writing.

@@ -34,7 +34,7 @@ pub struct Bounds<S, W> {
     pub timeout: Duration,
     /// How many bytes it may print before the whole tree is killed.
     pub output_limit: u64,
-    /// Something else that may end it; see [`never`].
+    /// Something else that may end it; see [`never()`].
     pub warden: W,
 }
 

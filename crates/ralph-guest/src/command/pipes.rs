@@ -69,18 +69,24 @@ impl<S: Source> Input<S> {
     }
 }
 
+/// How much is taken from a pipe at first: most commands print less.
+const FIRST_BYTES: usize = 4 * 1024;
+
 /// What a command prints on one stream.
 #[derive(Debug)]
 pub(super) struct Output<R> {
     pipe: Option<R>,
-    buffer: Box<[u8]>,
+    buffer: Vec<u8>,
+    /// How much the last read brought.
+    last: usize,
 }
 
 impl<R: AsyncRead + Unpin> Output<R> {
     pub(super) fn new(pipe: Option<R>) -> Self {
         Self {
             pipe,
-            buffer: vec![0; CHUNK_BYTES].into(),
+            buffer: vec![0; FIRST_BYTES],
+            last: 0,
         }
     }
 
@@ -91,6 +97,9 @@ impl<R: AsyncRead + Unpin> Output<R> {
 
     /// Waits for the next bytes; none at the end.
     pub(super) async fn next(&mut self) -> &[u8] {
+        if self.last == self.buffer.len() {
+            self.buffer.resize(CHUNK_BYTES, 0);
+        }
         let count = match &mut self.pipe {
             Some(pipe) => pipe.read(&mut self.buffer).await.unwrap_or(0),
             None => 0,
@@ -98,6 +107,7 @@ impl<R: AsyncRead + Unpin> Output<R> {
         if count == 0 {
             self.pipe = None;
         }
+        self.last = count;
         &self.buffer[..count]
     }
 }

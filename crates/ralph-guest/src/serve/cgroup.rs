@@ -1,6 +1,7 @@
 //! What the kernel has refused to this container so far.
 
-use std::fs;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 
 /// Counters that only grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -11,32 +12,44 @@ pub(super) struct Counters {
     pub(super) too_many_processes: u64,
 }
 
-impl Counters {
-    /// Reads the counters of the container. Where there are none, they stay zero.
-    pub(super) fn read() -> Self {
-        let field = |files: [&str; 2], name| {
-            files
-                .iter()
-                .find_map(|file| value(&fs::read_to_string(file).ok()?, name))
-                .unwrap_or(0)
-        };
+/// The kernel's counters of this container. The files stay open: they are read before and after
+/// every command.
+#[derive(Debug, Default)]
+pub(super) struct Cgroup {
+    memory: Option<File>,
+    processes: Option<File>,
+}
+
+impl Cgroup {
+    /// Finds the counters. Where there are none, they stay zero.
+    pub(super) fn open() -> Self {
+        let first = |files: [&str; 2]| files.iter().find_map(|file| File::open(file).ok());
         Self {
-            out_of_memory: field(
-                [
-                    "/sys/fs/cgroup/memory.events",
-                    "/sys/fs/cgroup/memory/memory.oom_control",
-                ],
-                "oom_kill",
-            ),
-            too_many_processes: field(
-                [
-                    "/sys/fs/cgroup/pids.events",
-                    "/sys/fs/cgroup/pids/pids.events",
-                ],
-                "max",
-            ),
+            memory: first([
+                "/sys/fs/cgroup/memory.events",
+                "/sys/fs/cgroup/memory/memory.oom_control",
+            ]),
+            processes: first([
+                "/sys/fs/cgroup/pids.events",
+                "/sys/fs/cgroup/pids/pids.events",
+            ]),
         }
     }
+
+    /// Reads the counters.
+    pub(super) fn counters(&self) -> Counters {
+        Counters {
+            out_of_memory: counter(self.memory.as_ref(), "oom_kill"),
+            too_many_processes: counter(self.processes.as_ref(), "max"),
+        }
+    }
+}
+
+fn counter(file: Option<&File>, name: &str) -> u64 {
+    let mut text = [0; 512];
+    file.and_then(|file| file.read_at(&mut text, 0).ok())
+        .and_then(|length| value(std::str::from_utf8(&text[..length]).ok()?, name))
+        .unwrap_or(0)
 }
 
 /// Finds the number on the line that begins with a name.

@@ -18,6 +18,8 @@ use crate::command::{Ended, never};
 
 /// How often the file system is asked.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// After so many times the directory is measured in any case.
+const MEASURE_AFTER: u32 = 30;
 /// After so many files others get their turn.
 const FILES_AT_ONCE: usize = 256;
 
@@ -58,13 +60,16 @@ impl Disk {
             Ok(0)
         };
         let allowed = limit.max(before.unwrap_or(0));
-        loop {
+        for turn in 1_u32.. {
             tokio::time::sleep(INTERVAL).await;
+            // Others may free at the same time what is taken here, so it is measured now and then.
+            let is_due = turn.is_multiple_of(MEASURE_AFTER) || self.at_least_now() > allowed;
             // A file system that cannot be asked is none that fills up.
-            if self.at_least_now() > allowed && self.measure().await.unwrap_or(0) > allowed {
+            if is_due && self.measure().await.unwrap_or(0) > allowed {
                 return Ended::DiskLimit;
             }
         }
+        never().await
     }
 
     fn last(&self) -> Option<Measured> {
@@ -135,8 +140,12 @@ mod tests {
         // What is known to be full may be emptied, but not filled further.
         let waited = tokio::time::timeout(INTERVAL * 3, full.over()).await;
         assert!(waited.is_err(), "{waited:?}");
-        fs::write(dir.path().join("more"), vec![1; 100_000]).unwrap();
-        assert_eq!(full.over().await, Ended::DiskLimit);
+        let grows = async {
+            tokio::time::sleep(INTERVAL / 2).await;
+            fs::write(dir.path().join("more"), vec![1; 100_000]).unwrap();
+        };
+        let (ended, ()) = tokio::join!(full.over(), grows);
+        assert_eq!(ended, Ended::DiskLimit);
         let roomy = Disk::new(dir.path(), Some(10_000_000));
         let waited = tokio::time::timeout(INTERVAL * 3, roomy.over()).await;
         assert!(waited.is_err(), "{waited:?}");

@@ -20,7 +20,7 @@ use crate::wire::{Data, ExecRequest, Failure, Flow, Messages, Reply, Sender, Sig
 /// the command is killed.
 pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: Stream) {
     let started = Instant::now();
-    let before = Counters::read();
+    let before = guest.cgroup.counters();
     let Stream {
         sender,
         mut messages,
@@ -49,7 +49,7 @@ pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: Stream) {
     let attended = command::attend(tree, bounds, &mut outlet);
     tokio::select! {
         outcome = attended => sender.message(&match outcome {
-            Ok(outcome) => Reply::Ended(judged(outcome, before, Counters::read())),
+            Ok(outcome) => Reply::Ended(judged(outcome, before, guest.cgroup.counters())),
             Err(error) => Reply::Failed(error.into()),
         }),
         () = until_closed(&mut messages, first) => {}

@@ -9,6 +9,7 @@ use cap_std::fs::{Dir, MetadataExt as _, Permissions, PermissionsExt as _};
 use rustix::fs::{AtFlags, FileType, Gid, Uid, statat};
 use rustix::io::Errno;
 
+use super::cgroup::Cgroup;
 use super::disk::Disk;
 use crate::command::{HOME, Name, TMP, User};
 use crate::files::{Owner, Place};
@@ -30,6 +31,7 @@ pub struct Guest {
     /// The environment that the image gives to programs.
     pub(super) image: BTreeMap<String, String>,
     pub(super) disk: Disk,
+    pub(super) cgroup: Cgroup,
 }
 
 impl Guest {
@@ -58,6 +60,7 @@ impl Guest {
             user,
             image,
             disk: Disk::new(root, disk_limit),
+            cgroup: Cgroup::open(),
         };
         guest.furnish()?;
         Ok(guest)

@@ -12,10 +12,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use crate::conversation::{Conversation, answer, shell};
 
 fn ended(reply: &Reply) -> Ended {
-    match reply {
-        Reply::Ended(outcome) => outcome.ended,
-        other => panic!("{other:?}"),
-    }
+    let Reply::Ended(outcome) = reply else {
+        panic!("{reply:?}")
+    };
+    outcome.ended
 }
 
 #[tokio::test]

@@ -1,11 +1,13 @@
-//! Models that answer without a network; demos, tests and replays use them like any other model.
+//! Models: those behind an HTTP API, and two that answer without a network.
 //!
+//! - [`http`] are all that are named as LiteLLM names them, such as `zai/glm-4.7`.
 //! - [`Scripted`] answers from a JSONL file that a person wrote (`--model scripted:FILE.jsonl`).
 //! - [`Replay`] answers with what another run was answered (`--model replay:RUN`).
 //!
-//! Both say in a reply's `source` which of their replies it was. Whoever keeps the run's journal
+//! The last two say in a reply's `source` which of their replies it was. Whoever keeps the run's journal
 //! hands these back after a restart, so that no reply is given twice.
 
+pub mod http;
 mod replay;
 mod script;
 mod scripted;

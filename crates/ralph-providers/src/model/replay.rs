@@ -54,6 +54,8 @@ impl Model for Replay {
             text: recorded.text.clone(),
             usage: recorded.usage,
             finish: Finish::Complete,
+            answered_by: None,
+            billed: None,
             source: Some(format!("reply {}", index + 1)),
         })
     }

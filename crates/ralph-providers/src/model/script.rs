@@ -82,12 +82,18 @@ pub(super) enum Answer {
         usage: ScriptUsage,
     },
     /// A failure, as a provider would report it.
-    Failure {
-        /// The HTTP status, or 0 when no answer came at all.
-        status: u16,
-        /// How long the provider asks to wait.
-        retry_after: Option<Duration>,
-    },
+    Failure(Failure),
+}
+
+/// A failure of a script.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// The HTTP status, or 0 when no answer came at all.
+    pub(super) status: u16,
+    /// How long the provider asks to wait.
+    pub(super) retry_after: Option<Duration>,
+    /// Whether a usage limit is reached.
+    pub(super) is_quota: bool,
 }
 
 /// What a script says about the tokens of a reply.
@@ -119,6 +125,8 @@ struct WrittenLine {
 struct WrittenFailure {
     status: u16,
     retry_after: Option<f64>,
+    #[serde(default)]
+    quota: bool,
 }
 
 impl ScriptLine {
@@ -232,12 +240,18 @@ impl WrittenFailure {
             ));
         }
         let retry_after = self.retry_after.map(Duration::try_from_secs_f64);
-        Ok(Answer::Failure {
+        if self.quota && status != 429 {
+            return Err(format!(
+                "`error.quota` goes with status 429, `error.status` is {status}"
+            ));
+        }
+        Ok(Answer::Failure(Failure {
             status,
             retry_after: retry_after.transpose().map_err(|error| {
                 format!("`error.retry_after` is not a time in seconds: {error}")
             })?,
-        })
+            is_quota: self.quota,
+        }))
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use ralph_core::ports::{Finish, Model, ModelError, ModelRequest, Reply, Usage};
 
-use super::script::{self, Answer, ScriptError, ScriptLine, ScriptUsage};
+use super::script::{self, Answer, Failure, ScriptError, ScriptLine, ScriptUsage};
 
 /// What a token is taken to be when a script does not count.
 const CHARS_PER_TOKEN: usize = 4;
@@ -61,11 +60,21 @@ impl Scripted {
     }
 
     /// Returns the error that a provider's failure becomes.
-    fn failure(&self, line: &ScriptLine, status: u16, retry_after: Option<Duration>) -> ModelError {
+    fn failure(&self, line: &ScriptLine, failure: &Failure) -> ModelError {
         let model = self.name.clone();
         let message = format!("as {} of the script says", line.source());
+        let (status, retry_after) = (failure.status, failure.retry_after);
         match status {
-            401 | 403 => ModelError::Unauthorized { model, status },
+            401 | 403 => ModelError::Unauthorized {
+                model,
+                status,
+                key: None,
+            },
+            _ if failure.is_quota => ModelError::QuotaUsedUp {
+                model,
+                resets_in: retry_after,
+                message,
+            },
             400 | 404 => ModelError::Broken {
                 model,
                 message: format!("status {status}, {message}"),
@@ -83,7 +92,7 @@ impl Scripted {
 fn position_of_reply(lines: &[ScriptLine], source: &str) -> Option<usize> {
     lines.iter().position(|line| match line.answer {
         Answer::Reply { .. } => line.source() == source,
-        Answer::Failure { .. } => false,
+        Answer::Failure(_) => false,
     })
 }
 
@@ -119,11 +128,10 @@ impl Model for Scripted {
                 usage: usage(given, &prompt, text),
                 finish: Finish::Complete,
                 source: Some(line.source()),
+                answered_by: None,
+                billed: None,
             }),
-            Answer::Failure {
-                status,
-                retry_after,
-            } => Err(self.failure(line, *status, *retry_after)),
+            Answer::Failure(failure) => Err(self.failure(line, failure)),
         }
     }
 }

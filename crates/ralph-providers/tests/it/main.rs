@@ -1,6 +1,10 @@
 //! The tests of the providers, in one binary.
 
 #[cfg(test)]
+mod agents;
+#[cfg(test)]
+mod model_http;
+#[cfg(test)]
 mod prune;
 #[cfg(test)]
 mod sandbox_docker;

@@ -4,7 +4,7 @@ use super::evidence::Evidence;
 use super::report::{Findings, Outcome};
 
 /// Each status and what may follow it.
-const TABLE: [(&str, &[&str]); 9] = [
+const TABLE: [(&str, &[&str]); 10] = [
     ("created", &["preparing", "paused", "stopped", "failed"]),
     (
         "preparing",
@@ -22,6 +22,7 @@ const TABLE: [(&str, &[&str]); 9] = [
         &[
             "running",
             "paused",
+            "waiting_quota",
             "verifying",
             "stopped",
             "failed",
@@ -38,6 +39,10 @@ const TABLE: [(&str, &[&str]); 9] = [
             "failed",
             "sandbox_lost",
         ],
+    ),
+    (
+        "waiting_quota",
+        &["running", "preparing", "paused", "stopped", "failed"],
     ),
     (
         "verifying",

@@ -61,6 +61,13 @@ pub enum Command {
     Rotate(RunArg),
     /// End a run and keep its sandbox for a look
     Stop(RunArg),
+    /// Let the model of another profile answer from a run's next iteration on
+    Profile(ProfileArgs),
+    /// List the model profiles, or try one
+    #[command(
+        after_help = "Examples:\n  ralph models\n  ralph models test default-cheap\n  ralph models --json | jq '.[] | select(.usable).profile'"
+    )]
+    Models(ModelsArgs),
     /// Add a sign to a run's guardrails
     #[command(
         after_help = "Example:\n  ralph guardrail last --name 'no mocks' --trigger 'when a test is slow' \\\n    --instruction 'make the code faster, do not mock it'"
@@ -138,11 +145,15 @@ impl Command {
             | Self::Selftest(SelftestArgs { json, .. })
             | Self::PruneSandboxes(PruneArgs { json, .. }) => *json,
             Self::Image(args) => args.is_json(),
+            Self::Models(ModelsArgs { json, command }) => {
+                *json || matches!(command, Some(ModelsCommand::Test { json: true, .. }))
+            }
             Self::Init(_)
             | Self::Logs(_)
             | Self::Pause(_)
             | Self::Rotate(_)
             | Self::Stop(_)
+            | Self::Profile(_)
             | Self::Guardrail(_)
             | Self::Note(_)
             | Self::Debug(_)
@@ -197,7 +208,7 @@ pub struct RunArgs {
     /// Use this model profile
     #[arg(long, conflicts_with = "model", value_parser = NonEmptyStringValueParser::new())]
     pub profile: Option<String>,
-    /// Use this model, such as scripted:FILE.jsonl
+    /// Use this model, such as zai/glm-4.7 or scripted:FILE.jsonl
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub model: Option<String>,
     /// Look for newer versions of the image and build it anew
@@ -294,6 +305,43 @@ pub struct ResumeArgs {
     /// Print JSON, one record per line
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `profile`.
+#[derive(Debug, Args)]
+pub struct ProfileArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// The profile in config/models.yaml
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub profile: String,
+}
+
+/// Arguments of `models`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct ModelsArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// What to do instead of listing them.
+    #[command(subcommand)]
+    pub command: Option<ModelsCommand>,
+}
+
+/// What can be done with models besides listing them.
+#[derive(Debug, Subcommand)]
+pub enum ModelsCommand {
+    /// Ask a model once and show what comes back
+    Test {
+        /// The profile, or a model such as zai/glm-4.7
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
+        profile: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Arguments of `guardrail`.

@@ -15,6 +15,7 @@ use crate::clock::SystemClock;
 use crate::config::{Environment, Profiles, Settings};
 use crate::terminal::{Look, Mode, Progress};
 use crate::tokens::{Among, Sources, Tokens};
+use crate::wire::models::Models;
 use crate::wire::{self, Wiring};
 
 /// Where programs are looked for when the environment does not say.
@@ -98,12 +99,26 @@ impl Context {
 
     fn wiring_with(&self, state: StateDir) -> Wiring {
         Wiring {
+            models: self.models_with(state.clone()),
             state,
             search_path: self.search_path().to_owned(),
             home: self.environment.home().map(Path::to_path_buf),
             toolchains: self.environment.toolchains(),
             clock: self.clock(),
             redactor: self.redactor(),
+        }
+    }
+
+    /// Returns what models are made from.
+    pub(crate) fn models(&self) -> Result<Models, CliError> {
+        Ok(self.models_with(self.state()?))
+    }
+
+    fn models_with(&self, state: StateDir) -> Models {
+        Models {
+            environment: self.environment.clone(),
+            state,
+            clock: self.clock(),
         }
     }
 

@@ -10,8 +10,9 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::{
-    audit, completions, debug, demo, diagnose, errand, image, init, lint, logs, order, preflight,
-    proxy, prune, replay, resume, run, runs, selftest, show, steer, tokens, usage,
+    audit, completions, debug, demo, diagnose, errand, image, init, lint, logs, models, order,
+    preflight, profile, proxy, prune, replay, resume, run, runs, selftest, show, steer, tokens,
+    usage,
 };
 use crate::config::Environment;
 
@@ -58,6 +59,8 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
         Command::Resume(args) => wait_for(resume::run(args, context)),
         Command::Rotate(args) => steer::run(&args, &Steer::Rotate, context),
         Command::Stop(args) => steer::run(&args, &Steer::Stop, context),
+        Command::Profile(args) => profile::run(&args, context),
+        Command::Models(args) => models::run(args, context),
         Command::Guardrail(args) => wait_for(errand::guardrail(args, context)),
         Command::Note(args) => wait_for(errand::note(args, context)),
         Command::Diagnose(args) => wait_for(diagnose::run(args, context)),

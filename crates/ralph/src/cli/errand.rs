@@ -104,7 +104,7 @@ pub(super) async fn give(
         return Ok(answer);
     }
     let wiring = context.wiring()?;
-    let outside = wiring.outside(&state.plan, Some(&state))?;
+    let outside = wiring.outside(&state.plan, &state.model_choice(), &state.script)?;
     let journal = Journal::open(dir, wiring.clock.clone(), wiring.redactor.clone())?;
     let letter = Letter {
         id: new_id(context),

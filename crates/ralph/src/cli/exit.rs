@@ -39,6 +39,7 @@ impl ExitCode {
             RunStatus::Created
             | RunStatus::Preparing
             | RunStatus::Running
+            | RunStatus::WaitingQuota(_)
             | RunStatus::Verifying => Self::Runtime,
         }
     }

@@ -5,12 +5,14 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use ralph_core::lint::{self, Finding, Severity};
+use ralph_core::task::TaskFile;
 use serde_json::json;
 
 use super::args::LintArgs;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
+use super::planning;
 use crate::terminal::format;
 use crate::terminal::line::{Line, Tone};
 
@@ -22,7 +24,13 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, CliErr
     let path = context.environment().directory().join(&args.file);
     let shown = args.file.display().to_string();
     let findings = match read(&path) {
-        Ok(bytes) => lint::check(&bytes).findings,
+        Ok(bytes) => {
+            let report = lint::check(&bytes);
+            let mut findings = report.findings;
+            findings.extend(report.task.and_then(|task| unknown_price(&task, context)));
+            findings.sort_by_key(|finding| (finding.line, finding.column, finding.severity));
+            findings
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if !args.json {
                 return Err(CliError::runtime(
@@ -53,6 +61,12 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, CliErr
     } else {
         ExitCode::Runtime
     })
+}
+
+/// Looks whether the task's model has a price. A profile that is not here says nothing about the task.
+fn unknown_price(task: &TaskFile, context: &Context) -> Option<Finding> {
+    let choice = planning::model_choice(None, None, Some(task), context).ok()?;
+    lint::unknown_price(task, &choice.model, choice.price.as_ref())
 }
 
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {

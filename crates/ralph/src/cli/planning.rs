@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use ralph_core::id::{CommitId, RunId};
 use ralph_core::lint::{self, Finding, Severity};
 use ralph_core::plan::{Delivery, Engine, RunPlan};
+use ralph_core::ports::SandboxProvider;
+use ralph_core::profile::ModelChoice;
 use ralph_core::task::{Contract, TaskFile};
 use ralph_engine::contract;
 use ralph_engine::git::HostGit;
@@ -17,11 +19,14 @@ use super::error::CliError;
 use super::exit::ExitCode;
 use super::lint as lint_command;
 use crate::wire::Wiring;
+use crate::wire::models::{absolute_script, listed_price};
 
 /// A plan with the task it was made from.
 pub(super) struct Planned {
     pub(super) plan: RunPlan,
     pub(super) task: TaskFile,
+    /// Which model answers, and how it is asked.
+    pub(super) choice: ModelChoice,
     /// Things a person should know before it starts.
     pub(super) notices: Vec<String>,
 }
@@ -95,17 +100,14 @@ pub(super) async fn plan(
     let sandbox = sandbox_name(args, Some(&task), context)?;
     let container = container::plan(&sandbox, contract, context).await?;
     let provider = wiring.sandboxes(&sandbox, container.as_ref())?;
-    if let Some(problem) = provider.preflight().await.into_iter().next() {
-        let what = format!("sandbox `{sandbox}` cannot be used");
-        return Err(CliError::runtime(what, problem.what, problem.fix));
-    }
-    let model = model_name(args, Some(&task), context)?;
-    wiring.model(&model, &[])?;
+    require(&*provider).await?;
+    let (model, profile) = (args.model.as_deref(), args.profile.as_deref());
+    let choice = model_choice(model, profile, Some(&task), context)?;
+    require_price(&choice, &task, &args.file, context)?;
+    wiring.models.make(&choice, &[])?;
     let source = Source::find(args, &task, &file, &git, context).await?;
-    let title = task
-        .title
-        .clone()
-        .unwrap_or_else(|| contract.task_id.to_string());
+    let title = task.title.clone();
+    let title = title.unwrap_or_else(|| contract.task_id.to_string());
     let wanted = contract.branch(task.title.as_deref());
     let branch = free_branch(&wanted, &source, &git, wiring).await?;
     let notices = source.notices(&git, &file).await;
@@ -123,7 +125,7 @@ pub(super) async fn plan(
         sandbox,
         isolation: provider.isolation(),
         container,
-        model,
+        model: choice.model.clone(),
         scm: "local".into(),
         delivery: delivery(contract),
         limits: contract.limits(),
@@ -134,8 +136,20 @@ pub(super) async fn plan(
     Ok(Planned {
         plan,
         task,
+        choice,
         notices,
     })
+}
+
+async fn require(provider: &dyn SandboxProvider) -> Result<(), CliError> {
+    match provider.preflight().await.into_iter().next() {
+        None => Ok(()),
+        Some(problem) => Err(CliError::runtime(
+            format!("sandbox `{}` cannot be used", provider.name()),
+            problem.what,
+            problem.fix,
+        )),
+    }
 }
 
 fn delivery(contract: &Contract) -> Delivery {
@@ -188,44 +202,58 @@ pub(super) fn sandbox_name(
 }
 
 /// Flag, task, environment, file: the first that names a model wins.
-pub(super) fn model_name(
-    args: &RunArgs,
+pub(super) fn model_choice(
+    model: Option<&str>,
+    profile: Option<&str>,
     task: Option<&TaskFile>,
     context: &Context,
-) -> Result<String, CliError> {
-    if let Some(model) = &args.model {
-        return Ok(absolute_script(model, context.environment().directory()));
-    }
-    let profiles = context.profiles()?;
+) -> Result<ModelChoice, CliError> {
     let environment = context.environment();
-    let named = args
-        .profile
-        .as_deref()
-        .or(task.and_then(|task| task.contract.model_profile_default.as_deref()))
-        .or(environment.default_profile())
-        .or(profiles.default_name());
-    let Some(name) = named else {
-        return Err(CliError::usage(
-            "no model is chosen",
-            "neither a flag, the task, the environment nor config/models.yaml names one",
-            "use `--model` or `--profile`",
-        ));
+    let profiles = context.profiles()?;
+    let mut choice = if let Some(model) = model {
+        ModelChoice::named(model)
+    } else {
+        let named = profile
+            .or(task.and_then(|task| task.contract.model_profile_default.as_deref()))
+            .or(environment.default_profile())
+            .or(profiles.default_name());
+        let Some(name) = named else {
+            return Err(CliError::usage(
+                "no model is chosen",
+                "neither a flag, the task, the environment nor config/models.yaml names one",
+                "use `--model` or `--profile`",
+            ));
+        };
+        profiles.resolve(name)?.choice(name)
     };
-    Ok(absolute_script(
-        &profiles.resolve(name)?.litellm_model,
-        environment.directory(),
-    ))
+    choice.model = absolute_script(&choice.model, environment.directory());
+    if choice.price.is_none() {
+        choice.price = listed_price(&profiles, &choice.model)?;
+    }
+    Ok(choice)
 }
 
-/// A script's path must mean the same file when the run is resumed from another directory.
-pub(super) fn absolute_script(model: &str, directory: &Path) -> String {
-    match model.strip_prefix("scripted:") {
-        Some(file) => {
-            let path = directory.join(file);
-            format!("scripted:{}", path.canonicalize().unwrap_or(path).display())
-        }
-        None => model.to_owned(),
-    }
+/// Refuses a task whose only limit of spending is money, if nobody knows what the model costs.
+fn require_price(
+    choice: &ModelChoice,
+    task: &TaskFile,
+    file: &Path,
+    context: &Context,
+) -> Result<(), CliError> {
+    let Some(finding) = lint::unknown_price(task, &choice.model, choice.price.as_ref()) else {
+        return Ok(());
+    };
+    let shown = file.display().to_string();
+    let (why, fix) = told(&finding);
+    context
+        .output()
+        .complain(&lint_command::report(&shown, &[finding]));
+    Err(CliError {
+        what: format!("the task file `{shown}` is refused"),
+        why,
+        fix,
+        code: ExitCode::LintRefused,
+    })
 }
 
 /// The repository that the work starts from.

@@ -41,7 +41,7 @@ pub(super) async fn resume(
         })?;
     }
     let mode = context.view_mode(is_json, &context.settings()?);
-    let outside = wiring.outside(&state.plan, Some(state))?;
+    let outside = wiring.outside(&state.plan, &state.model_choice(), &state.script)?;
     for message in prune::tidy_up(&state.plan, &wiring).await {
         journal.append(Event::Notice { message })?;
     }

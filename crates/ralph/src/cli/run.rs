@@ -57,7 +57,7 @@ pub(super) async fn start(
 ) -> Result<ExitCode, CliError> {
     let mode = context.view_mode(is_json, &context.settings()?);
     image::ensure(&mut planned.plan, effort, mode, context, wiring).await?;
-    let outside = wiring.outside(&planned.plan, None)?;
+    let outside = wiring.outside(&planned.plan, &planned.choice, &[])?;
     let mut planned = planned;
     planned
         .notices
@@ -71,12 +71,18 @@ fn create(dir: &RunDir, planned: Planned, wiring: &Wiring) -> Result<Journal, Cl
     let Planned {
         plan,
         task,
+        choice,
         notices,
     } = planned;
     dir.create()?;
     Pinned::pin(dir, plan.task_file.clone().into(), task)?;
     let mut journal = Journal::create(dir, plan, wiring.clock.clone(), wiring.redactor.clone())?;
-    journal.append_all(notices.into_iter().map(|message| Event::Notice { message }))?;
+    let chosen = choice.profile.is_some() && !choice.is_local();
+    let chosen = chosen.then(|| Event::ModelChosen {
+        choice: Box::new(choice),
+    });
+    let notices = notices.into_iter().map(|message| Event::Notice { message });
+    journal.append_all(chosen.into_iter().chain(notices))?;
     Ok(journal)
 }
 

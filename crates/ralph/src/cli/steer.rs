@@ -1,4 +1,4 @@
-//! `ralph pause`, `rotate` and `stop`: tell a run what to do and wait for its answer.
+//! `ralph pause`, `rotate`, `stop` and `profile`: tell a run what to do and wait for its answer.
 //!
 //! A process that works on the run takes the command from its mailbox and answers in the journal. A
 //! run that nobody works on can still be ended: then this process writes the journal.
@@ -110,6 +110,7 @@ fn act_alone(
     let id = &state.plan.run;
     match command {
         Command::Stop => {}
+        Command::Profile { .. } => return choose_alone(dir, state, command, context),
         Command::Pause
         | Command::Resume
         | Command::Rotate
@@ -143,6 +144,24 @@ fn act_alone(
     Ok(())
 }
 
+/// Notes a profile for a run that nobody works on; whoever resumes it takes it up.
+fn choose_alone(
+    dir: &RunDir,
+    state: &RunState,
+    command: &Command,
+    context: &Context,
+) -> Result<(), CliError> {
+    let mut journal = Journal::open(dir, context.clock(), context.redactor())?;
+    let (status, mode) = (&journal.state().status, journal.state().mode);
+    run::legal(status, mode, command).map_err(|why| refused(state, command, why))?;
+    journal.append(Event::CommandReceived {
+        id: format!("alone-{}", std::process::id()),
+        command: command.clone(),
+        refused: None,
+    })?;
+    Ok(())
+}
+
 /// Ends commands that a killed process left running in the run's sandbox.
 fn end_leftovers(state: &RunState, context: &Context) -> Result<(), CliError> {
     let Some(sandbox) = &state.sandbox else {
@@ -170,6 +189,7 @@ fn effect(command: &Command) -> &'static str {
         Command::Resume => "resume accepted",
         Command::Rotate => "rotate accepted; a fresh iteration starts at its next action",
         Command::Stop => "stop accepted; its sandbox is kept for a look",
+        Command::Profile { .. } => "profile accepted; its model answers from the next iteration on",
         Command::Note(_)
         | Command::Guardrail(_)
         | Command::Diagnose

@@ -7,8 +7,8 @@ use ralph_core::plan::RunPlan;
 use super::args::RunArgs;
 use super::context::Context;
 use super::error::CliError;
-use super::planning;
 use crate::wire::Wiring;
+use crate::wire::models::absolute_script;
 
 /// A run of the same task file that has not come to its end.
 pub(super) struct Unfinished {
@@ -33,7 +33,7 @@ pub(super) fn find(file: &str, wiring: &Wiring) -> Result<Option<Unfinished>, Cl
         if state.plan.task_file != file {
             continue;
         }
-        let status = if state.status.is_active() {
+        let status = if state.status.needs_process() {
             "interrupted"
         } else {
             state.status.word()
@@ -104,7 +104,7 @@ impl Unfinished {
         let model = args
             .model
             .as_ref()
-            .map(|model| planning::absolute_script(model, directory));
+            .map(|model| absolute_script(model, directory));
         let repo = args.repo.as_ref().map(|repo| {
             let path = directory.join(repo.trim_start_matches("file://"));
             path.canonicalize().unwrap_or(path).display().to_string()

@@ -187,6 +187,36 @@ impl Environment {
         BaseUrl::parse(self.get("ANTHROPIC_BASE_URL")?).ok()
     }
 
+    /// Tells whether a variable's name says that its value is a credential.
+    pub fn is_credential_name(name: &str) -> bool {
+        is_secret_name(name)
+    }
+
+    /// Returns the value of a variable that says where an API is. A `.env` cannot set one: it could send
+    /// the user's credentials anywhere.
+    pub fn api_address(&self, name: &str) -> Option<&str> {
+        let is_address = name.ends_with("_API_BASE") || name.ends_with("_BASE_URL");
+        self.get(name).filter(|_| is_address)
+    }
+
+    /// Returns the proxy for addresses of a scheme, `http` or `https`.
+    pub fn proxy(&self, scheme: &str) -> Option<&str> {
+        let small = format!("{scheme}_proxy");
+        [
+            small.as_str(),
+            &small.to_uppercase(),
+            "all_proxy",
+            "ALL_PROXY",
+        ]
+        .into_iter()
+        .find_map(|name| self.get(name))
+    }
+
+    /// Returns the hosts that are reached without a proxy.
+    pub fn no_proxy(&self) -> Option<&str> {
+        self.get("no_proxy").or(self.get("NO_PROXY"))
+    }
+
     /// Returns the variables that say where toolchains live: as set, or where they usually are.
     pub fn toolchains(&self) -> BTreeMap<String, String> {
         let usual = |directory: &str| {

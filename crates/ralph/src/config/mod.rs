@@ -2,9 +2,11 @@
 //! the environment with `.env`, flags.
 //!
 //! - [`Environment`] is read once; no other module looks at an environment variable.
-//! - [`Settings`] is `ralph.toml`, [`Profiles`] is `config/models.yaml`.
+//! - [`Settings`] is `ralph.toml`, [`Profiles`] is `config/models.yaml`, [`load_agents`] reads
+//!   `config/agents.toml`.
 //! - [`find`] looks for a project's file from a directory upward.
 
+mod agents;
 mod dotenv;
 mod env;
 mod find;
@@ -13,6 +15,7 @@ mod problem;
 mod settings;
 mod values;
 
+pub use agents::{AGENTS_FILE, load_agents};
 pub use env::{Environment, NoStateDir};
 pub use find::find;
 pub use models::{Profile, ProfileError, Profiles};

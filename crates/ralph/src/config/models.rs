@@ -1,11 +1,19 @@
 //! `config/models.yaml`: which models there are, by the names that tasks use.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use ralph_core::money::Usd;
+use ralph_core::price::{Price, PriceBook};
+use ralph_core::profile::{ModelChoice, ReplyFormat, Wire};
 use serde::Deserialize;
 
+use super::Environment;
 use super::problem::{self, ConfigError};
+
+/// The largest price map that is read.
+const MAX_PRICE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// One model with its settings.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -24,6 +32,12 @@ pub struct Profile {
     pub api_base: Option<String>,
     /// The environment variable with the credential, if not the provider's usual one.
     pub api_key_env: Option<String>,
+    /// How the provider is talked to, if not in its usual way.
+    pub wire: Option<Wire>,
+    /// How the provider is told what an answer looks like, if not in its usual way.
+    pub response_format: Option<ReplyFormat>,
+    /// How long one call may take, in seconds.
+    pub timeout_s: Option<u32>,
     /// The price of one input token in dollars.
     pub input_cost_per_token: Option<f64>,
     /// The price of one output token in dollars.
@@ -34,10 +48,76 @@ pub struct Profile {
     pub cache_creation_input_token_cost: Option<f64>,
 }
 
+impl Profile {
+    /// Returns the choice that it stands for.
+    pub fn choice(&self, name: &str) -> ModelChoice {
+        ModelChoice {
+            profile: Some(name.to_owned()),
+            model: self.litellm_model.clone(),
+            max_output_tokens: Some(self.max_output_tokens),
+            temperature: self.temperature,
+            api_base: self.api_base.clone(),
+            api_key_env: self.api_key_env.clone(),
+            wire: self.wire,
+            reply_format: self.response_format,
+            timeout_s: self.timeout_s,
+            price: self.price(),
+        }
+    }
+
+    /// Returns its own price; none if it does not say what input and output cost.
+    fn price(&self) -> Option<Price> {
+        let million = |per_token: Option<f64>| Usd::from_dollars(per_token? * 1e6);
+        Some(Price {
+            input: million(self.input_cost_per_token)?,
+            output: million(self.output_cost_per_token)?,
+            cache_read: million(self.cache_read_input_token_cost),
+            cache_write: million(self.cache_creation_input_token_cost),
+            tier: None,
+        })
+    }
+
+    /// Returns what is wrong with its values.
+    fn problem(&self) -> Option<String> {
+        let costs = [
+            self.input_cost_per_token,
+            self.output_cost_per_token,
+            self.cache_read_input_token_cost,
+            self.cache_creation_input_token_cost,
+        ];
+        let is_price = |cost: &f64| Usd::from_dollars(cost * 1e6).is_some();
+        let has_one = self.input_cost_per_token.is_some() != self.output_cost_per_token.is_some();
+        if self.litellm_model.trim().is_empty() {
+            Some("`litellm_model` is empty".into())
+        } else if self.max_output_tokens == 0 {
+            Some("`max_output_tokens` is 0, at least 1 is needed".into())
+        } else if self.timeout_s == Some(0) {
+            Some("`timeout_s` is 0, at least 1 is needed".into())
+        } else if !self
+            .temperature
+            .is_none_or(|heat| (0.0..=2.0).contains(&heat))
+        {
+            Some("`temperature` is not between 0 and 2".into())
+        } else if !costs.iter().flatten().all(is_price) {
+            Some("a price of a token is below 0 or above 1000 dollars".into())
+        } else if has_one {
+            Some("only one of `input_cost_per_token` and `output_cost_per_token` is given".into())
+        } else {
+            let variable = self.api_key_env.as_ref()?;
+            (!Environment::is_credential_name(variable)).then(|| {
+                format!(
+                    "`api_key_env` names `{variable}`, whose name does not say that it is a key, as `MY_API_KEY` would"
+                )
+            })
+        }
+    }
+}
+
 /// All profiles of a project.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profiles {
     by_name: BTreeMap<String, Profile>,
+    price_file: Option<PathBuf>,
     source: Option<PathBuf>,
 }
 
@@ -53,10 +133,11 @@ pub struct ProfileError {
     pub source_file: Option<PathBuf>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     profiles: BTreeMap<String, Profile>,
+    price_file: Option<PathBuf>,
 }
 
 impl Profiles {
@@ -66,19 +147,26 @@ impl Profiles {
     /// Returns the profiles that hold in a directory: those of the nearest file, or the built-in ones.
     pub fn load(directory: &Path) -> Result<Self, ConfigError> {
         let source = super::find(directory, Self::FILE);
-        let by_name = if let Some(path) = &source {
+        let file = if let Some(path) = &source {
             Self::parse(path, &problem::read(path)?)?
         } else {
             let path = Path::new("built-in models.yaml");
             Self::parse(path, ralph_core::templates::MODELS)?
         };
-        Ok(Self { by_name, source })
+        let beside = source.as_deref().and_then(Path::parent);
+        Ok(Self {
+            by_name: file.profiles,
+            price_file: file
+                .price_file
+                .map(|path| beside.map_or_else(|| path.clone(), |folder| folder.join(&path))),
+            source,
+        })
     }
 
     /// Parses the text of a `models.yaml`.
-    fn parse(path: &Path, text: &str) -> Result<BTreeMap<String, Profile>, ConfigError> {
+    fn parse(path: &Path, text: &str) -> Result<File, ConfigError> {
         let file: Result<File, _> = serde_saphyr::from_str(text);
-        file.map(|file| file.profiles).map_err(|error| {
+        let file = file.map_err(|error| {
             let location = error.location();
             let number = |number: Option<u64>| {
                 number.map_or(1, |number| usize::try_from(number).unwrap_or(usize::MAX))
@@ -89,7 +177,44 @@ impl Profiles {
                 column: number(location.map(|location| location.column())),
                 why: one_line(&error),
             }
-        })
+        })?;
+        for (name, profile) in &file.profiles {
+            if let Some(why) = profile.problem() {
+                return Err(ConfigError::Wrong {
+                    path: path.to_owned(),
+                    line: line_of(text, name),
+                    column: 1,
+                    why: format!("profile `{name}`: {why}"),
+                });
+            }
+        }
+        Ok(file)
+    }
+
+    /// Returns the profiles with their names, in the order of the names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Profile)> {
+        self.by_name
+            .iter()
+            .map(|(name, profile)| (name.as_str(), profile))
+    }
+
+    /// Returns the prices of the file that the project names; none if it names no file.
+    pub fn prices(&self) -> Result<Option<PriceBook>, ConfigError> {
+        let Some(path) = &self.price_file else {
+            return Ok(None);
+        };
+        let wrong = |why: String| ConfigError::Wrong {
+            path: path.clone(),
+            line: 1,
+            column: 1,
+            why: format!("this price map cannot be used, {why}"),
+        };
+        let mut text = String::new();
+        std::fs::File::open(path)
+            .and_then(|file| file.take(MAX_PRICE_BYTES).read_to_string(&mut text))
+            .map_err(|error| wrong(error.to_string()))?;
+        let book = PriceBook::from_litellm(&text);
+        book.map(Some).map_err(|error| wrong(error.to_string()))
     }
 
     /// Returns a profile by its name.
@@ -104,14 +229,30 @@ impl Profiles {
     /// Returns the name of the profile that is meant when nobody names one: the first with the tag
     /// `default`, else the first of all.
     pub fn default_name(&self) -> Option<&str> {
-        let tagged = self
-            .by_name
-            .iter()
-            .find(|(_, profile)| profile.tags.iter().any(|tag| tag == "default"));
-        tagged
-            .map(|(name, _)| name.as_str())
+        self.tagged("default")
             .or_else(|| self.by_name.keys().next().map(String::as_str))
     }
+
+    /// Returns the name of the profile that is meant for the doctor: the first with the tag `doctor`.
+    pub fn doctor_name(&self) -> Option<&str> {
+        self.tagged("doctor")
+    }
+
+    fn tagged(&self, wanted: &str) -> Option<&str> {
+        let mut profiles = self.iter();
+        let tagged = profiles.find(|(_, profile)| profile.tags.iter().any(|tag| tag == wanted));
+        tagged.map(|(name, _)| name)
+    }
+}
+
+/// Returns the line in which a profile begins.
+fn line_of(text: &str, name: &str) -> usize {
+    let begins = |line: &str| {
+        let line = line.trim_start().trim_start_matches(['"', '\'']);
+        line.strip_prefix(name)
+            .is_some_and(|rest| rest.trim_start_matches(['"', '\'']).starts_with(':'))
+    };
+    text.lines().position(begins).map_or(1, |index| index + 1)
 }
 
 /// Returns the message without the place and the excerpt, which are shown apart.
@@ -134,6 +275,7 @@ mod tests {
     fn the_built_in_profiles_can_be_resolved() {
         let profiles = Profiles::load(Path::new("/nonexistent")).unwrap();
         assert_eq!(profiles.default_name(), Some("default-cheap"));
+        assert_eq!(profiles.doctor_name(), Some("strong-doctor"));
         assert_eq!(
             profiles.resolve("default-cheap"),
             Ok(&Profile {
@@ -143,6 +285,9 @@ mod tests {
                 tags: vec!["default".into(), "cheap".into()],
                 api_base: None,
                 api_key_env: None,
+                wire: None,
+                response_format: None,
+                timeout_s: None,
                 input_cost_per_token: None,
                 output_cost_per_token: None,
                 cache_read_input_token_cost: None,
@@ -169,14 +314,20 @@ mod tests {
         std::fs::write(
             &file,
             "profiles:\n  mine:\n    litellm_model: openai/x\n    max_output_tokens: 10\n    \
-             api_key_env: MY_KEY\n    input_cost_per_token: 0.0000006\n",
+             api_key_env: MY_KEY\n    input_cost_per_token: 0.0000006\n    \
+             output_cost_per_token: 0.0000022\n",
         )
         .unwrap();
         let profiles = Profiles::load(project.path()).unwrap();
         assert_eq!(profiles.default_name(), Some("mine"));
+        assert_eq!(profiles.doctor_name(), None);
         let mine = profiles.resolve("mine").unwrap();
         assert_eq!(mine.api_key_env.as_deref(), Some("MY_KEY"));
-        assert_eq!(mine.input_cost_per_token, Some(0.000_000_6));
+        let choice = mine.choice("mine");
+        assert_eq!(choice.model, "openai/x");
+        let price = choice.price.unwrap();
+        assert_eq!((price.input.dollars(), price.output.dollars()), (0.6, 2.2));
+        assert_eq!(profiles.prices().unwrap(), None);
         let missing = profiles.resolve("default-cheap").unwrap_err();
         assert_eq!(missing.source_file, Some(file));
     }
@@ -188,6 +339,11 @@ mod tests {
             format!("{profile}    tempreature: 1\n"),
             format!("{profile}    temperature: hot\n"),
             format!("{profile}{profile}"),
+            format!("{profile}    api_key_env: HOME\n"),
+            format!("{profile}    temperature: 7\n"),
+            format!("{profile}    input_cost_per_token: 1e-6\n"),
+            format!("{profile}    input_cost_per_token: -1\n    output_cost_per_token: 1\n"),
+            format!("{profile}    wire: telegraph\n"),
             "profiles:\n  a: {}\n".to_owned(),
             "profiles: [\n".to_owned(),
             "x: 1\n".to_owned(),
@@ -202,12 +358,17 @@ mod tests {
         snapbox::assert_data_eq!(
             errors.join("\n"),
             snapbox::str![[r"
-`m.yaml` line 5, column 5: unknown field `tempreature`, expected one of litellm_model, max_output_tokens, temperature, tags, api_base, api_key_env, input_cost_per_token, output_cost_per_token, cache_read_input_token_cost, cache_creation_input_token_cost
+`m.yaml` line 5, column 5: unknown field `tempreature`, expected one of litellm_model, max_output_tokens, temperature, tags, api_base, api_key_env, wire, response_format, timeout_s, input_cost_per_token, output_cost_per_token, cache_read_input_token_cost, cache_creation_input_token_cost
 `m.yaml` line 5, column 18: invalid floating point
 `m.yaml` line 5, column 1: duplicate mapping key: profiles
+`m.yaml` line 2, column 1: profile `a`: `api_key_env` names `HOME`, whose name does not say that it is a key, as `MY_API_KEY` would
+`m.yaml` line 2, column 1: profile `a`: `temperature` is not between 0 and 2
+`m.yaml` line 2, column 1: profile `a`: only one of `input_cost_per_token` and `output_cost_per_token` is given
+`m.yaml` line 2, column 1: profile `a`: a price of a token is below 0 or above 1000 dollars
+`m.yaml` line 5, column 11: unknown variant `telegraph`, expected one of chat, responses, messages, gemini
 `m.yaml` line 2, column 6: missing field `litellm_model`
 `m.yaml` line 1, column 11: expected mapping start
-`m.yaml` line 1, column 1: unknown field `x`, expected one of profiles
+`m.yaml` line 1, column 1: unknown field `x`, expected one of profiles, price_file
 `m.yaml` line 1, column 1: unexpected end of input
 "]]
         );

@@ -1,7 +1,7 @@
 //! What can be wrong with a configuration file.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -38,11 +38,25 @@ pub enum ConfigError {
     },
 }
 
+impl ConfigError {
+    /// Something that has no meaning, at a byte of a file's text.
+    pub(super) fn at(path: &Path, text: &str, offset: usize, why: String) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        Self::Wrong {
+            path: path.to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            why,
+        }
+    }
+}
+
 /// The largest configuration file that is read.
 const MAX_BYTES: u64 = 256 * 1024;
 
 /// Returns the text of a configuration file of a sane size.
-pub(super) fn read(path: &std::path::Path) -> Result<String, ConfigError> {
+pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
     let failed = |source| ConfigError::Read {
         path: path.to_owned(),
         source,

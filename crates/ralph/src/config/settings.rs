@@ -202,13 +202,7 @@ impl Settings {
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         toml::from_str(text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
-            let (line, column) = place(text, offset);
-            ConfigError::Wrong {
-                path: path.to_owned(),
-                line,
-                column,
-                why: error.message().replace('\n', ", "),
-            }
+            ConfigError::at(path, text, offset, error.message().replace('\n', ", "))
         })
     }
 
@@ -220,15 +214,6 @@ impl Settings {
             "local"
         }
     }
-}
-
-fn place(text: &str, offset: usize) -> (usize, usize) {
-    let before = text.get(..offset).unwrap_or(text);
-    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
-    (
-        before.matches('\n').count() + 1,
-        before[line_start..].chars().count() + 1,
-    )
 }
 
 #[cfg(test)]

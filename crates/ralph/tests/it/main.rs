@@ -19,6 +19,7 @@ mod holding;
 mod images;
 mod live_steering;
 mod looks;
+mod models;
 mod project;
 mod proxy;
 mod reading;

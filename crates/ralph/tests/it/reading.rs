@@ -130,10 +130,10 @@ fn the_list_has_the_newest_first_and_hides_no_damage() {
     assert_data_eq!(
         seen.stdout,
         str![[r"
-RUN                 TASK   STATUS       ITER  COST   ACTIVE    PR
-260302-100000-0003  three  damaged      0     $0.00  -         -
-260301-100000-0002  two    interrupted  1     $0.25  [..]d ago  -
-260301-100000-0001  one    succeeded    1     $0.25  [..]d ago  #3 file:///pulls/3
+RUN                 TASK   STATUS       ITER  LOOP  COST   ACTIVE    PR
+260302-100000-0003  three  damaged      0     -     $0.00  -         -
+260301-100000-0002  two    interrupted  1     -     $0.25  [..]d ago  -
+260301-100000-0001  one    succeeded    1     -     $0.25  [..]d ago  #3 file:///pulls/3
 
 "]]
     );
@@ -168,6 +168,7 @@ Say hello (one)
   active   [..]d ago
   boxes    2 of 2 checked off: M1.1, M1.2
   head     bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+  mode     autonomous
   verified bbbbbbbbbb is green in a clean room
   pr       #3 (open) file:///pulls/3
   files    /state/runs/260301-100000-0001
@@ -195,6 +196,7 @@ Say hello (two)
   active   [..]d ago
   boxes    0 of 2 checked off
   head     aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+  mode     autonomous
   files    /state/runs/260301-100000-0002
 
   budgets: iterations 1/10 (10%)

@@ -1,5 +1,6 @@
 //! Replies of all kinds, from good to broken. The paths and messages have their tests beside them.
 
+mod corpus;
 mod cut_off;
 mod repaired;
 mod schema;

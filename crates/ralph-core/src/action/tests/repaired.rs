@@ -197,7 +197,7 @@ fn errors_say_what_is_wrong_with_the_json() {
         "I will run the tests now.",
         "null",
         "42",
-        "\"{\\\"actions\\\":[]}\"",
+        "\"I will run {x}.\"",
         "[]",
         "```json\n```",
         "<think>done</think>",

@@ -45,14 +45,16 @@ fn every_key_is_understood_and_comments_are_skipped() {
             (line.number, when, line.delay.as_millis(), &line.answer)
         })
         .collect();
-    let limited = Answer::Failure {
+    let limited = Answer::Failure(Failure {
         status: 429,
         retry_after: Some(Duration::from_millis(500)),
-    };
-    let silent = Answer::Failure {
+        is_quota: false,
+    });
+    let silent = Answer::Failure(Failure {
         status: 0,
         retry_after: None,
-    };
+        is_quota: false,
+    });
     let object = r#"{"z":[1,2.5],"a":"ü"}"#;
     let expected = [
         (4, Some("^sys"), 20, &reply("hello", [None; 2], [0; 2])),
@@ -126,6 +128,14 @@ fn a_wrong_line_is_named_with_what_is_wrong() {
         let error = read_text(format!("\n{{\"reply\": \"fine\"}}\n{line}\n")).unwrap_err();
         assert_eq!(error, format!("script `s.jsonl`, line 3: {why}"), "{line}");
     }
+}
+
+#[test]
+fn a_quota_needs_its_status() {
+    let error = read_text(r#"{"error": {"status": 503, "quota": true}}"#).unwrap_err();
+    let expected =
+        "script `s.jsonl`, line 1: `error.quota` goes with status 429, `error.status` is 503";
+    assert_eq!(error, expected);
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 use super::*;
@@ -174,6 +175,10 @@ async fn a_status_becomes_the_error_that_a_provider_would_cause() {
             "429, \"retry_after\": 1",
             "Transient 429 Some(1s) as line 1 of the script says",
         ),
+        (
+            "429, \"retry_after\": 1, \"quota\": true",
+            "QuotaUsedUp Some(1s) as line 1 of the script says",
+        ),
         ("529", "Transient 529 None as line 1 of the script says"),
         ("0", "Transient 0 None as line 1 of the script says"),
     ];
@@ -189,6 +194,10 @@ async fn a_status_becomes_the_error_that_a_provider_would_cause() {
             } => format!("Transient {status} {retry_after:?} {message}"),
             ModelError::Unauthorized { status, .. } => format!("Unauthorized {status}"),
             ModelError::Broken { message, .. } => format!("Broken {message}"),
+            ModelError::QuotaUsedUp {
+                resets_in, message, ..
+            } => format!("QuotaUsedUp {resets_in:?} {message}"),
+            ModelError::CutOff { message, .. } => format!("CutOff {message}"),
         };
         assert_eq!(seen, expected);
     }

@@ -133,20 +133,17 @@ impl Container {
 
     /// Starts the container and speaks to its guest.
     pub(super) async fn start(&self) -> Result<Line, ContainerError> {
-        let line = match &self.socket {
-            Some(directory) => {
-                let door = Door::open(directory);
-                let door = door.map_err(|source| door_error(directory, source))?;
-                self.set_going().await?;
-                let socket = self.guest_at(&door).await?;
-                timeout(FIRST_ANSWER, Line::by_socket(socket)).await
-            }
-            None => {
-                // Attached before, so that not a byte of what it says is missed.
-                let attached = self.attach().await?;
-                self.set_going().await?;
-                timeout(FIRST_ANSWER, Line::attached(attached)).await
-            }
+        let line = if let Some(directory) = &self.socket {
+            let door = Door::open(directory);
+            let door = door.map_err(|source| door_error(directory, source))?;
+            self.set_going().await?;
+            let socket = self.guest_at(&door).await?;
+            timeout(FIRST_ANSWER, Line::by_socket(socket)).await
+        } else {
+            // Attached before, so that not a byte of what it says is missed.
+            let attached = self.attach().await?;
+            self.set_going().await?;
+            timeout(FIRST_ANSWER, Line::attached(attached)).await
         };
         match line.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
             Ok(line) => self.admit(line).await,

@@ -75,7 +75,7 @@ impl Line {
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let (link, incoming, carry) = Link::new(Side::Host, reader, writer);
+        let (connection, incoming, carry) = Link::new(Side::Host, reader, writer);
         let mut tasks = JoinSet::new();
         for task in more {
             tasks.spawn(task);
@@ -84,9 +84,9 @@ impl Line {
             // Whoever waits for an answer sees that the line has ended.
             carry.await.ok();
         });
-        tasks.spawn(keep_alive(link.clone()));
+        tasks.spawn(keep_alive(connection.clone()));
         let line = Self {
-            link,
+            link: connection,
             complaints: Arc::default(),
             tasks,
             incoming: Some(incoming),

@@ -10,7 +10,6 @@ use bollard::query_parameters::{
     CreateContainerOptionsBuilder, RemoveContainerOptionsBuilder, UploadToContainerOptionsBuilder,
 };
 use ralph_guest::command::Name;
-use sha2::{Digest as _, Sha256};
 
 use crate::docker::{Engine, EngineError};
 
@@ -32,9 +31,8 @@ pub(super) fn is_there() -> bool {
 
 /// Returns the name of the volume, which is another one for every other program.
 pub(super) fn volume() -> String {
-    let digest = Sha256::digest(GUEST);
-    let text: String = digest[..8].iter().map(|b| format!("{b:02x}")).collect();
-    format!("ralph-guest-{text}")
+    let digest = ralph_core::id::Digest::of(GUEST);
+    format!("ralph-guest-{}", &digest.as_str()[..16])
 }
 
 /// Makes sure that the engine has the program.

@@ -223,6 +223,9 @@ impl SandboxProvider for DockerProvider {
         let Some((_, marks)) = Marks::read(&volume.labels) else {
             return Ok(None);
         };
+        // Again, because the old container is removed before the new one is made.
+        let checked = check_image(engine, facts, &self.settings.image).await;
+        checked.map_err(|error| refused(&error))?;
         let container = self.container((engine, facts), name, marks.taken_over());
         match container.take_over().await {
             Ok(line) => Ok(Some(Box::new(DockerSandbox::new(
@@ -282,7 +285,7 @@ async fn volumes(
         .into_iter()
         .filter_map(|volume| {
             let (name, marks) = Marks::read(&volume.labels)?;
-            Some((name, marks, volume.created_at.map(|time| time.to_string())))
+            Some((name, marks, volume.created_at))
         })
         .collect())
 }
@@ -330,7 +333,10 @@ fn beyond(settings: &DockerSettings, facts: &Facts) -> Vec<Problem> {
         problems.push(has("processors", wanted, facts.cpus.to_string(), "cpus"));
     }
     if settings.limits.memory_on(facts) > facts.memory {
-        let gibibytes = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));
+        let gibibytes = |bytes: u64| {
+            let tenths = bytes / ((1 << 30) / 10);
+            format!("{}.{} GiB", tenths / 10, tenths % 10)
+        };
         let wanted = gibibytes(settings.limits.memory_on(facts));
         problems.push(has("of memory", wanted, gibibytes(facts.memory), "memory"));
     }

@@ -29,7 +29,7 @@ pub(super) struct DockerSandbox {
     id: SandboxId,
     container: Container,
     env: BTreeMap<String, String>,
-    /// None when the sandbox was removed.
+    /// None when the sandbox was removed, by this process or by somebody else.
     line: Mutex<Option<Arc<Line>>>,
 }
 
@@ -80,7 +80,10 @@ impl DockerSandbox {
                 *held = Some(line.clone());
                 Ok(line)
             }
-            Aftermath::Gone => Err(gone(&self.id)),
+            Aftermath::Gone => {
+                *held = None;
+                Err(gone(&self.id))
+            }
             Aftermath::Lost(error) => Err(error),
         }
     }
@@ -105,7 +108,10 @@ impl DockerSandbox {
                 *held = Some(Arc::new(line));
                 SandboxError::Interrupted { why }
             }
-            Aftermath::Gone => gone(&self.id),
+            Aftermath::Gone => {
+                *held = None;
+                gone(&self.id)
+            }
             Aftermath::Lost(error) => error,
         }
     }
@@ -188,14 +194,14 @@ async fn converse(line: &Line, request: &Request, bytes: &[u8]) -> Option<Answer
         sender.end();
     };
     let mut send = std::pin::pin!(send);
-    let mut sent = false;
+    let mut is_complete = false;
     let mut taken = Vec::new();
     let reply = loop {
         tokio::select! {
             biased;
             Some((_, piece)) = data.next() => taken.extend(piece),
             message = messages.next() => break message?,
-            () = &mut send, if !sent => sent = true,
+            () = &mut send, if !is_complete => is_complete = true,
         }
     };
     while let Some((_, piece)) = data.ready() {

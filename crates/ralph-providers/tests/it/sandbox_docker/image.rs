@@ -4,9 +4,9 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use ralph_core::id::Digest;
 use ralph_test::BASE_IMAGE;
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
 /// An image that is removed with this value.
 pub(super) struct Image {
@@ -29,10 +29,8 @@ impl Image {
     pub(super) fn bare(architecture: &str) -> Self {
         let image = Self { tag: unique_tag() };
         let layer = archive(&[("file", b"")]);
-        let digest: String = Sha256::digest(&layer)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let digest = Digest::of(&layer);
+        let digest = digest.as_str();
         let config = json!({
             "architecture": architecture,
             "os": "linux",

@@ -27,6 +27,7 @@ fn small() -> Place {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table of cases in one sandbox")]
 async fn the_engine_says_what_a_container_may_use() {
     if left_out_without_docker() {
         return;

@@ -49,8 +49,10 @@ async fn a_missing_image_is_named_with_the_way_to_build_it() {
         assert_eq!(provider.list().await.unwrap().len(), 1);
     }
     assert_eq!(sh(&*second, "echo works").await, "works\n");
-    let attached = place.another().attach(second.id()).await.map(drop);
-    assert_eq!(attached.unwrap_err().to_string(), missing);
+    for provider in [&place.provider, &place.another()] {
+        let attached = provider.attach(second.id()).await.map(drop);
+        assert_eq!(attached.unwrap_err().to_string(), missing);
+    }
     assert_eq!(sh(&*second, "echo works").await, "works\n");
     place.end().await;
 }

@@ -80,9 +80,9 @@ async fn what_a_killed_ralph_left_is_found() {
     assert_eq!(owned(&found(&place).await), expected);
     let adopted = place.provider.attach(&id).await.unwrap().unwrap();
     assert_eq!(sh(&*adopted, "cat file").await, "kept\n");
-    expected
-        .iter_mut()
-        .for_each(|(_, is_dead)| *is_dead = false);
+    for (_, is_dead) in &mut expected {
+        *is_dead = false;
+    }
     assert_eq!(owned(&found(&place).await), expected);
 
     // One that nobody wants is removed without being started.

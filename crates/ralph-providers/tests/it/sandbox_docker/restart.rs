@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ralph_core::ports::{Exec, SandboxError, SandboxProvider as _, WriteMode};
+use ralph_core::ports::{Exec, SandboxError, SandboxProvider as _, SandboxSpec, WriteMode};
 use ralph_providers::sandbox::Reach;
 use ralph_test::{PrivateEngine, left_out_without_docker};
 
@@ -12,6 +12,7 @@ use super::place::{AMPLE, Place, repo, sh, try_run};
 const KNOWN: Duration = Duration::from_mins(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[expect(clippy::too_many_lines, reason = "a table of cases in one sandbox")]
 async fn an_engine_that_comes_back_brings_its_sandboxes() {
     if left_out_without_docker() {
         return;
@@ -83,6 +84,10 @@ async fn an_engine_that_comes_back_brings_its_sandboxes() {
             .starts_with("start Docker, or set `DOCKER_HOST`"),
         "{problems:?}"
     );
-    let made = gone.provider.create(&Default::default()).await.map(drop);
+    let made = gone
+        .provider
+        .create(&SandboxSpec::default())
+        .await
+        .map(drop);
     assert!(matches!(made, Err(SandboxError::Provider(_))), "{made:?}");
 }

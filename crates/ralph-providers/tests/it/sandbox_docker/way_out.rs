@@ -61,7 +61,7 @@ impl WayOut for Echo {
     }
 }
 
-const CLIENT: &str = r#"
+const CLIENT: &str = r"
 import os, socket
 def ask(address, data):
     s = socket.create_connection(address, 5); s.sendall(data); s.shutdown(socket.SHUT_WR)
@@ -79,7 +79,7 @@ u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.settimeout(5)
 u.sendto(b'abc', ('127.0.0.1', 53)); print(u.recvfrom(100)[0].decode())
 try: socket.create_connection(('192.0.2.1', 80), 2); print('out!')
 except OSError as error: print(error.errno)
-"#;
+";
 
 async fn answered(place: Place) {
     let provider: DockerProvider = place.another().with_way_out(Arc::new(Echo));

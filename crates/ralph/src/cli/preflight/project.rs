@@ -81,9 +81,11 @@ pub(super) fn model(ground: &Ground<'_>) -> Outcome {
         return Outcome::NotRun("the settings cannot be used".into());
     };
     let chosen = || -> Result<String, CliError> {
-        let name = planning::model_name(&ground.args, ground.usable_task(), ground.context)?;
-        wiring.model(&name, &[])?;
-        Ok(name)
+        let (args, task) = (&ground.args, ground.usable_task());
+        let (model, profile) = (args.model.as_deref(), args.profile.as_deref());
+        let choice = planning::model_choice(model, profile, task, ground.context)?;
+        wiring.models.make(&choice, &[])?;
+        Ok(choice.model)
     };
     match chosen() {
         Ok(name) => Outcome::Passed(name),

@@ -50,7 +50,7 @@ pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
             vec![aside(&text).at_right(&format::milliseconds(*duration_ms))]
         }
         Event::DoctorAbandoned { cost_usd, .. } => vec![warning(&format!(
-            "an answer of the doctor was lost in a restart; {cost_usd} are charged for it"
+            "an answer of the doctor was not heard to its end; {cost_usd} are charged for it"
         ))],
         Event::DoctorFailed { why, .. } => {
             vec![warning(&format!("the doctor could not help: {why}"))]

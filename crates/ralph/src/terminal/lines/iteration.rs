@@ -87,7 +87,7 @@ fn conversation(event: &Event, style: Style) -> Vec<Line> {
             vec![marked(BAD, Tone::Bad).folded(Tone::Plain, &format!("{error}{next}"))]
         }
         Event::ModelAbandoned { cost_usd, .. } => {
-            let text = format!("an answer was lost in a restart; {cost_usd} are charged for it");
+            let text = format!("an answer was not heard to its end; {cost_usd} are charged for it");
             vec![marked(BAD, Tone::Warn).plain(&text)]
         }
         Event::ReplyRejected { errors, .. } => {

@@ -3,6 +3,7 @@
 use ralph_core::event::{Event, Purpose};
 use ralph_core::plan::{Delivery, Engine, RunPlan};
 use ralph_core::ports::{Isolation, PullRequest};
+use ralph_core::profile::ModelChoice;
 use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
 
@@ -44,6 +45,10 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
                 "the changed task file is not used: {why}"
             ))]
         }
+        Event::ModelChosen { choice } => vec![chosen(choice)],
+        Event::ProfileRejected { profile, why } => {
+            vec![warning(&format!("profile `{profile}` is not used: {why}"))]
+        }
         Event::SandboxCreated { sandbox, purpose } => {
             let purpose = match purpose {
                 Purpose::Work => "sandbox",
@@ -83,6 +88,16 @@ fn sandbox(plan: &RunPlan) -> String {
         plan.sandbox,
         image.unwrap_or_default()
     )
+}
+
+/// Says which model answers from now on, and where it is asked if that is not the usual place.
+fn chosen(choice: &ModelChoice) -> Line {
+    let profile = choice.profile.as_ref();
+    let profile = profile.map_or_else(String::new, |name| format!(" of profile `{name}`"));
+    let base = choice.api_base.as_ref();
+    let base = base.map_or_else(String::new, |base| format!(", asked at {base}"));
+    let text = format!("the model is `{}`{profile}{base}", choice.model);
+    Line::of("  » ").folded(Tone::Plain, &text)
 }
 
 /// Returns a plan for people.
@@ -137,6 +152,9 @@ fn status_lines(status: &RunStatus, state: &RunState, style: Style) -> Vec<Line>
             RunStatus::Created | RunStatus::Preparing | RunStatus::Running | RunStatus::Verifying,
             Style::Plain,
         ) => vec![aside(&format!("… {}", status.word()))],
+        (RunStatus::WaitingQuota(wait), Style::Rich { .. } | Style::Plain) => {
+            vec![warning(&wait.to_string())]
+        }
         (
             RunStatus::Paused(_)
             | RunStatus::Succeeded
@@ -154,7 +172,10 @@ pub fn ending(state: &RunState, style: Style) -> Vec<Line> {
     let (mark, tone) = match status {
         RunStatus::Succeeded => (GOOD, Tone::Good),
         RunStatus::Failed(_) => (BAD, Tone::Bad),
-        RunStatus::Stopped | RunStatus::SandboxLost | RunStatus::Paused(_) => ("■", Tone::Warn),
+        RunStatus::Stopped
+        | RunStatus::SandboxLost
+        | RunStatus::Paused(_)
+        | RunStatus::WaitingQuota(_) => ("■", Tone::Warn),
         RunStatus::Created | RunStatus::Preparing | RunStatus::Running | RunStatus::Verifying => {
             ("…", Tone::Plain)
         }
@@ -230,6 +251,7 @@ fn next_step(state: &RunState) -> Option<String> {
             Some(format!("`ralph resume {run}` continues it"))
         }
         RunStatus::Failed(_) => Some(format!("`ralph logs {run}` tells what it did")),
+        RunStatus::WaitingQuota(_) => Some(format!("`ralph resume {run}` asks the model at once")),
         RunStatus::Created
         | RunStatus::Preparing
         | RunStatus::Running

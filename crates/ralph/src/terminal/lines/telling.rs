@@ -30,6 +30,8 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::CommandDone { .. }
         | Event::ContractChanged { .. }
         | Event::ContractRejected { .. }
+        | Event::ModelChosen { .. }
+        | Event::ProfileRejected { .. }
         | Event::SandboxCreated { .. }
         | Event::SandboxRemoved { .. }
         | Event::WorkspaceReady { .. }
@@ -73,12 +75,17 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::DoctorReported { .. }
         | Event::DiagnosisApplied { .. } => circling::lines(&record.event, style),
         // Nothing has changed; whoever shows it goes on waiting for the same.
-        Event::StillActive {} => Vec::new(),
+        Event::StillActive {} | Event::QuotaCountdown { .. } => Vec::new(),
     }
 }
 
 /// Returns what is being waited for after a record; none when nobody works on the run.
+#[expect(clippy::too_many_lines, reason = "a table with a line for every event")]
 pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
+    if let RunStatus::WaitingQuota(wait) = &state.status {
+        let until = wait.until.strftime("%Y-%m-%d %H:%M UTC");
+        return Some(format!("waiting until {until} for the usage limit"));
+    }
     if !state.status.is_active() {
         return None;
     }
@@ -120,6 +127,9 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
         | Event::CommandReceived { .. }
         | Event::ContractChanged { .. }
         | Event::ContractRejected { .. }
+        | Event::ModelChosen { .. }
+        | Event::ProfileRejected { .. }
+        | Event::QuotaCountdown { .. }
         | Event::SandboxRemoved { .. }
         | Event::WorkspaceReady { .. }
         | Event::ModelReplied { .. }

@@ -167,7 +167,7 @@ fn told(report: &Value, list: &str) -> Vec<(String, String)> {
     told
 }
 
-fn pairs<const N: usize>(pairs: [(&str, &str); N]) -> Vec<(String, String)> {
+fn pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<(String, String)> {
     let mut pairs: Vec<(String, String)> = pairs
         .into_iter()
         .map(|(id, why)| (id.to_owned(), why.to_owned()))
@@ -175,6 +175,50 @@ fn pairs<const N: usize>(pairs: [(&str, &str); N]) -> Vec<(String, String)> {
     pairs.sort();
     pairs
 }
+
+/// Returns the line that tells of a removed sandbox.
+fn line(entry: &Value) -> String {
+    let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+    let run = match text("run") {
+        run if run.is_empty() => run,
+        run => format!(" of run {run}"),
+    };
+    format!("removed {}{run} — {}", text("id"), text("why"))
+}
+
+/// Returns the volumes of the sandboxes with these numbers, and the one that is none of ralph's.
+fn volumes(numbers: &[u32]) -> Vec<String> {
+    let names = numbers.iter().map(|number| format!("ralph-{number:012}"));
+    let foreign = "ralph-0123456789ab-lookalike".to_owned();
+    names.chain([foreign]).collect()
+}
+
+const STALE: [(&str, &str); 4] = [
+    ("docker-000000000001", "its run has ended"),
+    ("docker-000000000004", "its run no longer exists"),
+    (
+        "docker-000000000006",
+        "its state directory no longer exists",
+    ),
+    ("docker-000000000007", "its run goes on without it"),
+];
+
+const KEPT: [(&str, &str); 5] = [
+    ("docker-000000000002", "its run can be resumed"),
+    ("docker-000000000003", "a process works on its run"),
+    (
+        "docker-000000000005",
+        "it belongs to another state directory",
+    ),
+    (
+        "docker-000000000008",
+        "the process that made it may still use it",
+    ),
+    (
+        "docker-000000000009",
+        "the process that made it may still use it",
+    ),
+];
 
 #[test]
 fn stale_sandboxes_are_told_and_then_removed() {
@@ -186,35 +230,15 @@ fn stale_sandboxes_are_told_and_then_removed() {
     ground.make_program(program);
     let all = (ground.engine.containers(), ground.engine.volumes());
 
-    let removed = pairs([
-        (&ground.selftest, "it belongs to no run, and nobody uses it"),
-        ("docker-000000000001", "its run has ended"),
-        ("docker-000000000004", "its run no longer exists"),
-        (
-            "docker-000000000006",
-            "its state directory no longer exists",
-        ),
-        ("docker-000000000007", "its run goes on without it"),
-    ]);
-    let kept = pairs([
-        ("docker-000000000002", "its run can be resumed"),
-        ("docker-000000000003", "a process works on its run"),
-        (
-            "docker-000000000005",
-            "it belongs to another state directory",
-        ),
-        (
-            "docker-000000000008",
-            "the process that made it may still use it",
-        ),
-        (
-            "docker-000000000009",
-            "the process that made it may still use it",
-        ),
-    ]);
-
     let dry = ground.prune_json(&["--dry-run"]);
-    assert_eq!((told(&dry, "removed"), told(&dry, "kept")), (removed, kept));
+    let nobodys = "it belongs to no run, and nobody uses it";
+    let stale = pairs(
+        [(ground.selftest.as_str(), nobodys)]
+            .into_iter()
+            .chain(STALE),
+    );
+    assert_eq!(told(&dry, "removed"), stale);
+    assert_eq!(told(&dry, "kept"), pairs(KEPT));
     assert_eq!(
         (&dry["dry_run"], &dry["failed"]),
         (&json!(true), &json!([]))
@@ -223,30 +247,10 @@ fn stale_sandboxes_are_told_and_then_removed() {
 
     let seen = ground.prune(&["--type", "docker"]);
     assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
-    let mut lines: Vec<&str> = seen.stdout.lines().collect();
-    lines.sort_unstable();
-    let mut expected: Vec<String> = dry["removed"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| {
-            let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
-            let run = match text("run") {
-                run if run.is_empty() => run,
-                run => format!(" of run {run}"),
-            };
-            format!("removed {}{run} — {}", text("id"), text("why"))
-        })
-        .collect();
-    expected.sort();
-    assert_eq!(lines, expected);
-    let names = |numbers: &[u32]| -> Vec<String> {
-        let names = numbers.iter().map(|number| format!("ralph-{number:012}"));
-        names
-            .chain(["ralph-0123456789ab-lookalike".to_owned()])
-            .collect()
-    };
-    assert_eq!(ground.engine.volumes(), names(&[2, 3, 5, 8, 9]));
+    let removed = dry["removed"].as_array().unwrap();
+    let expected: Vec<String> = removed.iter().map(line).collect();
+    assert_eq!(seen.stdout.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(ground.engine.volumes(), volumes(&[2, 3, 5, 8, 9]));
     assert_eq!(ground.engine.containers().len(), 6);
     // Another ralph may be about to use it.
     let programs = ["volume", "ls", "--quiet", "--filter", "label=ralph.guest"];
@@ -256,12 +260,8 @@ fn stale_sandboxes_are_told_and_then_removed() {
     let expected = (0, "ralph: no stale sandboxes found\n");
     assert_eq!((again.code, again.stdout.as_str()), expected);
     let old = ground.prune_json(&["--max-age", "1d"]);
-    assert_eq!(
-        told(&old, "removed"),
-        pairs([(
-            "docker-000000000002",
-            "its run was not resumed for too long"
-        )])
-    );
-    assert_eq!(ground.engine.volumes(), names(&[3, 5, 8, 9]));
+    let why = "its run was not resumed for too long";
+    let waiting = pairs([("docker-000000000002", why)]);
+    assert_eq!(told(&old, "removed"), waiting);
+    assert_eq!(ground.engine.volumes(), volumes(&[3, 5, 8, 9]));
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use ralph_core::event::{Event, Purpose};
 use ralph_core::ports::{SandboxId, SandboxProvider as _, SandboxSpec};
 use ralph_core::run::RunStatus;
+use ralph_engine::journal::Journal;
 use ralph_providers::sandbox::LocalProvider;
 use serde_json::{Value, json};
 
@@ -45,55 +46,57 @@ fn all<const N: usize>(mut entries: [Value; N]) -> Vec<Value> {
     entries.into()
 }
 
+const ENDED: &str = "260301-100000-0001";
+const WAITING: &str = "260301-100000-0002";
+const HELD: &str = "260301-100000-0003";
+const GONE: &str = "260301-100000-0004";
+const DAMAGED: &str = "260301-100000-0005";
+
+/// Makes the runs that the sandboxes belong to. The one that waits works in this sandbox.
+fn make_runs(ralph: &Ralph, work: &SandboxId) -> Journal {
+    let mut stopped = working();
+    stopped.push(status(RunStatus::Stopped));
+    ralph.make_run(ENDED, "ended", stopped);
+    let mut interrupted = working();
+    interrupted.push(Event::SandboxCreated {
+        sandbox: work.clone(),
+        purpose: Purpose::Work,
+    });
+    ralph.make_run(WAITING, "waiting", interrupted);
+    ralph.make_run(DAMAGED, "damaged", working());
+    fs::write(ralph.dir(DAMAGED).journal(), "nonsense\n").unwrap();
+    ralph.held_run(HELD, "held", working())
+}
+
+/// Makes a sandbox look as if it had been made two hours ago.
+fn age(ralph: &Ralph, id: &SandboxId) {
+    let record = ralph.state().sandboxes().join(format!("{id}.json"));
+    let file = File::options().write(true).open(record).unwrap();
+    let before = SystemTime::now() - Duration::from_hours(2);
+    file.set_modified(before).unwrap();
+}
+
 #[test]
 fn stale_sandboxes_are_told_and_then_removed() {
     let ralph = Ralph::new();
-    let (ended, waiting, held) = (
-        "260301-100000-0001",
-        "260301-100000-0002",
-        "260301-100000-0003",
-    );
-    let (gone, damaged) = ("260301-100000-0004", "260301-100000-0005");
     let make = |run: Option<&str>| sandbox(ralph.state().sandboxes(), run);
     let [of_ended, of_waiting, unused, of_held, of_gone, of_damaged] =
-        [ended, waiting, waiting, held, gone, damaged].map(|run| make(Some(run)));
+        [ENDED, WAITING, WAITING, HELD, GONE, DAMAGED].map(|run| make(Some(run)));
     let (young, old) = (make(None), make(None));
-    let record = ralph.state().sandboxes().join(format!("{old}.json"));
-    let before = SystemTime::now() - Duration::from_hours(2);
-    File::options()
-        .write(true)
-        .open(record)
-        .unwrap()
-        .set_modified(before)
-        .unwrap();
-
-    let mut stopped = working();
-    stopped.push(status(RunStatus::Stopped));
-    ralph.make_run(ended, "ended", stopped);
-    let mut interrupted = working();
-    interrupted.push(Event::SandboxCreated {
-        sandbox: of_waiting.clone(),
-        purpose: Purpose::Work,
-    });
-    ralph.make_run(waiting, "waiting", interrupted);
-    let _journal = ralph.held_run(held, "held", working());
-    ralph.make_run(damaged, "damaged", working());
-    fs::write(ralph.dir(damaged).journal(), "nonsense\n").unwrap();
+    age(&ralph, &old);
+    let _journal = make_runs(&ralph, &of_waiting);
 
     let removed = all([
-        entry(&of_ended, Some(ended), "its run has ended"),
-        entry(&unused, Some(waiting), "its run goes on without it"),
-        entry(&of_gone, Some(gone), "its run no longer exists"),
+        entry(&of_ended, Some(ENDED), "its run has ended"),
+        entry(&unused, Some(WAITING), "its run goes on without it"),
+        entry(&of_gone, Some(GONE), "its run no longer exists"),
         entry(&old, None, "it belongs to no run, and nobody uses it"),
     ]);
+    let unreadable = "the journal of its run cannot be read";
     let kept = all([
-        entry(&of_waiting, Some(waiting), "its run can be resumed"),
-        entry(&of_held, Some(held), "a process works on its run"),
-        entry(
-            &of_damaged,
-            Some(damaged),
-            "the journal of its run cannot be read",
-        ),
+        entry(&of_waiting, Some(WAITING), "its run can be resumed"),
+        entry(&of_held, Some(HELD), "a process works on its run"),
+        entry(&of_damaged, Some(DAMAGED), unreadable),
         entry(&young, None, "the process that made it may still use it"),
     ]);
     let prune = |more: &[&str]| {
@@ -108,18 +111,16 @@ fn stale_sandboxes_are_told_and_then_removed() {
     let report = prune(&[]);
     assert_eq!(report["removed"], json!([]));
     assert_eq!(sorted(&report["kept"]), kept);
-    let old = prune(&["--max-age", "2d"]);
+    let report = prune(&["--max-age", "2d"]);
     let why = "its run was not resumed for too long";
-    assert_eq!(
-        old["removed"],
-        json!([entry(&of_waiting, Some(waiting), why)])
-    );
+    let waiting = entry(&of_waiting, Some(WAITING), why);
+    assert_eq!(report["removed"], json!([waiting]));
 }
 
 #[test]
 fn without_an_engine_the_local_ones_are_still_looked_at() {
     let ralph = Ralph::new();
-    sandbox(ralph.state().sandboxes(), Some("260301-100000-0004"));
+    sandbox(ralph.state().sandboxes(), Some(GONE));
     let nowhere = "unix:///nonexistent/docker.sock";
     let prune = |args: &[&str]| {
         let args = [&["prune-sandboxes"], args].concat();
@@ -144,8 +145,7 @@ fn without_an_engine_the_local_ones_are_still_looked_at() {
 #[test]
 fn a_run_tidies_up_before_it_starts() {
     let project = Project::new();
-    let gone = "260301-100000-0004";
-    let orphan = sandbox(project.home().join("sandboxes"), Some(gone));
+    let orphan = sandbox(project.home().join("sandboxes"), Some(GONE));
     // It gives up, and its sandbox is kept for a look.
     let gives_up = json!({"reply": {"summary": "No", "actions": [
         {"type": "stop_failure", "reason": "no"}], "claims": {}}});

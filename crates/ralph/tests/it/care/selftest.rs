@@ -44,8 +44,8 @@ fn docker_sandboxes_keep_what_they_promise() {
         str![[r"
   PASS: prerequisites — git version [..]
   PASS: engine — Docker Engine [..] (API [..]) at [..]: linux/[..], [..] processors, [..] GiB of memory
-  PASS: image — ralph-base:bookworm ([..], [..] MB)
-  note: no .agent-loop/ config in cwd, skipping the project image
+  PASS: build image — ralph-base:bookworm
+  note: no .agent-loop/ config in cwd, skipping
   PASS: create sandbox — docker-[..]
   PASS: run a command — a command answered in [..]
   PASS: files — 1048576 bytes in and out
@@ -58,6 +58,62 @@ fn docker_sandboxes_keep_what_they_promise() {
 ralph: selftest complete — all 11 checks passed
 
 "]]
+    );
+    assert_eq!(left(&ralph), "");
+}
+
+/// An image that a selftest has built; a test removes it, a selftest does not.
+struct Built(String);
+
+impl Drop for Built {
+    fn drop(&mut self) {
+        let remove = ["image", "rm", "--force", &self.0];
+        Command::new("docker").args(remove).output().ok();
+    }
+}
+
+/// The layer of the project is built, a sandbox is made from it, and it is still there afterwards.
+#[test]
+fn the_layer_of_a_project_is_tried_out_and_kept() {
+    if left_out_without_docker() {
+        return;
+    }
+    let ralph = with_image(BASE_IMAGE);
+    let directory = ralph.project().join(".agent-loop");
+    fs::create_dir(&directory).unwrap();
+    let layer = directory.join("Dockerfile.sandbox");
+    fs::write(&layer, "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nENV LAYER=1\n").unwrap();
+    let seen = ralph.run(&["selftest"]);
+    let start = "  PASS: build project image — ";
+    let built = seen
+        .stdout
+        .lines()
+        .find_map(|line| line.strip_prefix(start));
+    let built = Built(built.unwrap_or_else(|| panic!("{seen:?}")).to_owned());
+    assert!(
+        built.0.starts_with("agent-loop-sandbox-plain-"),
+        "{}",
+        built.0
+    );
+    let last = "ralph: selftest complete — all 12 checks passed\n";
+    assert!(seen.stdout.ends_with(last), "{seen:?}");
+    let look = ["image", "inspect", "--format", "{{.Config.Env}}", &built.0];
+    let kept = Command::new("docker").args(look).output().unwrap();
+    let kept = String::from_utf8(kept.stdout).unwrap();
+    assert!(kept.contains("LAYER=1"), "{kept}");
+
+    fs::write(&layer, "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nRUN exit 3\n").unwrap();
+    let seen = ralph.run(&["selftest", "--json"]);
+    assert_eq!(seen.code, 1, "{seen:?}");
+    let (statuses, problem) = summary(&seen);
+    let last = statuses.last().unwrap();
+    assert_eq!(
+        (last.0.as_str(), last.1.as_str()),
+        ("build project image", "fail")
+    );
+    assert!(
+        problem.contains("exit 3") || problem.contains("code: 3"),
+        "{problem}"
     );
     assert_eq!(left(&ralph), "");
 }
@@ -121,7 +177,7 @@ fn without_an_engine_or_an_image_the_rest_is_not_tried() {
             owned(&[
                 ("prerequisites", "pass"),
                 ("engine", "pass"),
-                ("image", "fail")
+                ("build image", "fail")
             ]),
             "there is no image `ralph-none:1`".to_owned()
         )

@@ -265,7 +265,8 @@ impl Project {
         self.spawn(&["resume", "last"])
     }
 
-    fn spawn(&self, args: &[&str]) -> Live<'_> {
+    /// Starts the program and returns while it works.
+    pub(crate) fn spawn(&self, args: &[&str]) -> Live<'_> {
         let child = self
             .command(args)
             .stdout(Stdio::piped())

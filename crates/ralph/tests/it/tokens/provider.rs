@@ -22,10 +22,10 @@ impl Provider {
                 let mut stream = stream.unwrap();
                 remembered.lock().unwrap().push(read(&mut stream));
                 let length = body.len();
-                let head = format!(
+                let start = format!(
                     "HTTP/1.1 {status} X\r\nlocation: http://127.0.0.1:9/\r\ncontent-length: {length}\r\n\r\n"
                 );
-                stream.write_all((head + body).as_bytes()).unwrap();
+                stream.write_all((start + body).as_bytes()).unwrap();
             }
         });
         Self { address, asked }

@@ -1,0 +1,303 @@
+//! Measures a Docker sandbox against the Engine itself and against this machine. `bench/sandbox`
+//! runs it and says what the numbers mean.
+//!
+//! usage: `sandbox_times IMAGE ROUNDS PART...`, with the parts `exec`, `create` and `files`
+//!
+//! Prints a line `{"part": …, "name": …, "microseconds": […]}` for everything that it measures. What
+//! is compared runs in turns, so that a busy machine slows all of it down.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use bollard::models::ContainerCreateBody;
+use bollard::query_parameters::{CreateContainerOptionsBuilder, RemoveContainerOptionsBuilder};
+use ralph_core::path::{SandboxPath, WorkspacePath};
+use ralph_core::ports::{
+    Exec, OutputSink, Sandbox, SandboxProvider as _, SandboxSpec, Stream, WriteMode,
+};
+use ralph_providers::docker::Engine;
+use ralph_providers::sandbox::{DockerProvider, DockerSettings};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+const MINUTE: Duration = Duration::from_mins(1);
+const MANY: usize = 1000;
+/// So many rounds are not counted.
+const WARM_UP: usize = 10;
+
+/// All that was measured, by part and name.
+#[derive(Default)]
+struct Times(BTreeMap<(&'static str, &'static str), Vec<u64>>);
+
+impl Times {
+    fn add(&mut self, part: &'static str, name: &'static str, started: Instant) {
+        let took = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.0.entry((part, name)).or_default().push(took);
+    }
+
+    #[expect(clippy::print_stdout, reason = "it is what this program is for")]
+    fn print(&self) {
+        for ((part, name), microseconds) in &self.0 {
+            let line =
+                serde_json::json!({"part": part, "name": name, "microseconds": microseconds});
+            println!("{line}");
+        }
+    }
+}
+
+/// Takes output and forgets it.
+struct Nothing;
+
+impl OutputSink for Nothing {
+    fn chunk(&mut self, _stream: Stream, _bytes: &[u8]) {}
+}
+
+/// What is measured, and where.
+struct Bench {
+    provider: DockerProvider,
+    image: String,
+    rounds: usize,
+    times: Times,
+    directory: tempfile::TempDir,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    // As a run does it: in a task of its own, not on the thread that waits for all of them.
+    tokio::spawn(measure(std::env::args().collect())).await??;
+    Ok(())
+}
+
+async fn measure(arguments: Vec<String>) -> Result<(), Failure> {
+    let mut arguments = arguments.into_iter().skip(1);
+    let (Some(image), Some(rounds)) = (arguments.next(), arguments.next()) else {
+        return Err("usage: sandbox_times IMAGE ROUNDS PART...".into());
+    };
+    let directory = tempfile::tempdir()?;
+    let mut bench = Bench {
+        provider: DockerProvider::new(DockerSettings::new(&image, directory.path().join("state"))),
+        image,
+        rounds: rounds.parse()?,
+        times: Times::default(),
+        directory,
+    };
+    for part in arguments {
+        match part.as_str() {
+            "exec" => bench.exec().await?,
+            "create" => bench.create().await?,
+            "files" => bench.files().await?,
+            _ => return Err(format!("there is no part `{part}`").into()),
+        }
+    }
+    bench.times.print();
+    Ok(())
+}
+
+impl Bench {
+    async fn sandbox(&self) -> Result<Box<dyn Sandbox>, Failure> {
+        Ok(self.provider.create(&SandboxSpec::default()).await?)
+    }
+
+    /// The shortest of all commands: in a warm sandbox, on this machine, and by `docker exec`.
+    async fn exec(&mut self) -> Result<(), Failure> {
+        let sandbox = self.sandbox().await?;
+        let container = object(&*sandbox);
+        let names = ["sandbox", "host", "sandbox, by a shell", "host, by a shell"];
+        for round in 0..self.rounds + WARM_UP {
+            // Nobody always comes after the same neighbour.
+            for name in (0..4).map(|step| names[(round + step) % 4]) {
+                let started = Instant::now();
+                match name {
+                    "sandbox" => run(&*sandbox, Exec::argv(["true"], MINUTE)).await?,
+                    "host" => on_this_machine(&mut Command::new("true"))?,
+                    "sandbox, by a shell" => run(&*sandbox, Exec::shell("true", MINUTE)).await?,
+                    _ => on_this_machine(Command::new("sh").args(["-c", "true"]))?,
+                }
+                if round >= WARM_UP {
+                    self.times.add("exec", name, started);
+                }
+            }
+        }
+        for _ in 0..self.rounds {
+            let started = Instant::now();
+            docker(&["exec", &container, "true"])?;
+            self.times.add("exec", "docker exec", started);
+        }
+        sandbox.remove().await?;
+        Ok(())
+    }
+
+    /// A new sandbox up to its first command, and a bare container with the same limits and mounts.
+    async fn create(&mut self) -> Result<(), Failure> {
+        let engine = Engine::connect(None).await?;
+        let model = self.sandbox().await?;
+        let inspected = engine
+            .api()
+            .inspect_container(&object(&*model), None)
+            .await?;
+        let mut host_config = inspected
+            .host_config
+            .ok_or("the engine says nothing about it")?;
+        for round in 0..self.rounds {
+            let started = Instant::now();
+            let sandbox = self.sandbox().await?;
+            self.times.add("create", "sandbox", started);
+            run(&*sandbox, Exec::argv(["true"], MINUTE)).await?;
+            self.times
+                .add("create", "sandbox, to its first command", started);
+            sandbox.remove().await?;
+
+            let name = format!("ralph-bare-{}-{round}", std::process::id());
+            for mount in host_config.mounts.iter_mut().flatten() {
+                if mount.target.as_deref() == Some("/workspace") {
+                    mount.source = Some(name.clone());
+                }
+            }
+            let body = ContainerCreateBody {
+                image: Some(self.image.clone()),
+                entrypoint: Some(vec!["sleep".into(), "600".into()]),
+                host_config: Some(host_config.clone()),
+                ..ContainerCreateBody::default()
+            };
+            let options = CreateContainerOptionsBuilder::new().name(&name).build();
+            let started = Instant::now();
+            engine.api().create_container(Some(options), body).await?;
+            engine.api().start_container(&name, None).await?;
+            self.times.add("create", "bare container", started);
+            let options = RemoveContainerOptionsBuilder::new().force(true).build();
+            engine.api().remove_container(&name, Some(options)).await?;
+            docker(&["volume", "rm", &name])?;
+        }
+        model.remove().await?;
+        Ok(())
+    }
+
+    /// Files in and out, next to `docker cp`. New names each time: a file system is slower where
+    /// much was just deleted.
+    async fn files(&mut self) -> Result<(), Failure> {
+        let sandbox = self.sandbox().await?;
+        let small = vec![b'x'; 4096];
+        for round in 0..self.rounds {
+            let path = repo(&format!("small/{round}"))?;
+            let started = Instant::now();
+            sandbox.write(&path, &small, WriteMode::Replace).await?;
+            self.times.add("files", "4 KB in", started);
+            let started = Instant::now();
+            sandbox.read(&path, 4096).await?;
+            self.times.add("files", "4 KB out", started);
+        }
+        // On the same disk, and in the same part of it, where this user may write there.
+        let data = Engine::connect(None).await?.facts().await?.data_root;
+        let volume = format!("{data}/volumes/{}/_data/scratch", object(&*sandbox));
+        let host = Some(PathBuf::from(volume)).filter(|path| path.is_dir());
+        let host = host.unwrap_or_else(|| self.directory.path().to_owned());
+        for round in 0..self.rounds.div_ceil(40) {
+            self.many(&*sandbox, &host, round).await?;
+        }
+        self.large(&*sandbox).await?;
+        sandbox.remove().await?;
+        Ok(())
+    }
+
+    async fn many(
+        &mut self,
+        sandbox: &dyn Sandbox,
+        host: &Path,
+        round: usize,
+    ) -> Result<(), Failure> {
+        let names: Vec<String> = (0..MANY)
+            .map(|number| format!("many-{round}/{}/{number}", number % 10))
+            .collect();
+        let text = b"a small file\n";
+        let started = Instant::now();
+        for name in &names {
+            sandbox
+                .write(&repo(name)?, text, WriteMode::Replace)
+                .await?;
+        }
+        self.times.add("files", "1,000 small files in", started);
+        let started = Instant::now();
+        for name in &names {
+            sandbox.read(&repo(name)?, 100).await?;
+        }
+        self.times.add("files", "1,000 small files out", started);
+        let started = Instant::now();
+        for name in &names {
+            let path = host.join(name);
+            let above = path.parent().ok_or("it is in a directory")?;
+            std::fs::create_dir_all(above)?;
+            let temporary = host.join("temporary");
+            std::fs::write(&temporary, text)?;
+            std::fs::rename(temporary, path)?;
+        }
+        self.times
+            .add("files", "1,000 small files on the host", started);
+        Ok(())
+    }
+
+    async fn large(&mut self, sandbox: &dyn Sandbox) -> Result<(), Failure> {
+        let bytes = vec![b'x'; 10_000_000];
+        let here = self.directory.path().join("large");
+        std::fs::write(&here, &bytes)?;
+        let here = here.to_string_lossy().into_owned();
+        let there = format!("{}:/workspace/repo/copied", object(sandbox));
+        for round in 0..self.rounds {
+            let path = repo(&format!("large-{}", round % 10))?;
+            let started = Instant::now();
+            sandbox.write(&path, &bytes, WriteMode::Replace).await?;
+            self.times.add("files", "10 MB in", started);
+            let started = Instant::now();
+            let read = sandbox.read(&path, 1 << 30).await?;
+            self.times.add("files", "10 MB out", started);
+            if read != bytes {
+                return Err("other bytes came back".into());
+            }
+            if round % 10 == 0 {
+                let started = Instant::now();
+                docker(&["cp", &here, &there])?;
+                self.times.add("files", "10 MB in, docker cp", started);
+                let started = Instant::now();
+                docker(&["cp", &there, &here])?;
+                self.times.add("files", "10 MB out, docker cp", started);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs a command as any program does, with its output at pipes.
+fn on_this_machine(command: &mut Command) -> Result<(), Failure> {
+    command.env_clear().stdin(Stdio::null()).output()?;
+    Ok(())
+}
+
+fn object(sandbox: &dyn Sandbox) -> String {
+    sandbox.id().0.replace("docker-", "ralph-")
+}
+
+fn repo(path: &str) -> Result<SandboxPath, Failure> {
+    Ok(SandboxPath::in_repo(&WorkspacePath::parse(path)?))
+}
+
+async fn run(sandbox: &dyn Sandbox, exec: Exec) -> Result<(), Failure> {
+    let outcome = sandbox.exec(exec, &mut Nothing).await?;
+    if outcome.ended.is_success() {
+        Ok(())
+    } else {
+        Err(format!("a command ended with {}", outcome.ended).into())
+    }
+}
+
+fn docker(arguments: &[&str]) -> Result<(), Failure> {
+    let status = Command::new("docker")
+        .args(arguments)
+        .stdout(Stdio::null())
+        .status()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("`docker {}` failed", arguments.join(" ")).into())
+    }
+}

@@ -1,0 +1,230 @@
+//! What it did on the way.
+
+use ralph_core::money::Usd;
+use ralph_core::ports::{AgentEvent, AgentReport, Ended, Usage};
+
+use super::read;
+
+const DONE: &str = "Done: hello.txt is there.";
+
+fn usage(input_tokens: u64, output_tokens: u64) -> Usage {
+    Usage {
+        input_tokens,
+        output_tokens,
+        ..Usage::default()
+    }
+}
+
+fn used(input: u64, output: u64) -> AgentEvent {
+    AgentEvent::Usage {
+        usage: usage(input, output),
+    }
+}
+
+fn said(text: &str) -> AgentEvent {
+    AgentEvent::Text { text: text.into() }
+}
+
+fn tool(id: &str, tool: &str, label: &str) -> AgentEvent {
+    AgentEvent::Tool {
+        id: id.into(),
+        tool: tool.into(),
+        label: label.into(),
+    }
+}
+
+fn tool_done(id: &str, ok: bool) -> AgentEvent {
+    AgentEvent::ToolDone { id: id.into(), ok }
+}
+
+fn waiting(why: &str) -> AgentEvent {
+    AgentEvent::Waiting { why: why.into() }
+}
+
+#[test]
+fn claude_works() {
+    let lines = include_str!("fixtures/claude-ok.jsonl");
+    let read = read("claude", lines, Ended::Exited(0), "");
+    assert_eq!(
+        read.events,
+        [
+            AgentEvent::Started {
+                model: Some("claude-sonnet-5-5".into())
+            },
+            tool("toolu_fake0000", "Write", "/workspace/hello.txt"),
+            used(100, 1),
+            tool_done("toolu_fake0000", true),
+            said(DONE),
+            used(200, 2),
+            used(200, 20),
+        ]
+    );
+    assert_eq!(
+        read.report,
+        AgentReport {
+            summary: DONE.into(),
+            usage: usage(200, 20),
+            cost_usd: Usd::from_dollars(0.0006),
+            turns: Some(2),
+        }
+    );
+}
+
+#[test]
+fn claude_waits_and_its_tools_fail() {
+    let lines = include_str!("fixtures/claude-failing-tools.jsonl");
+    let mut events = read("claude", lines, Ended::Exited(0), "").events;
+    events.retain(|event| matches!(event, AgentEvent::ToolDone { .. }));
+    assert_eq!(
+        events,
+        [
+            tool_done("toolu_fake0000", false),
+            tool_done("toolu_fake0001", false)
+        ]
+    );
+    let lines = include_str!("fixtures/claude-429-limit.jsonl");
+    let events = read("claude", lines, Ended::Exited(1), "").events;
+    assert_eq!(
+        events[1],
+        waiting("the usage limit `five_hour` is reached, until 2026-11-16T02:53:40Z")
+    );
+    let lines = include_str!("fixtures/claude-529.jsonl");
+    let events = read("claude", lines, Ended::Exited(1), "").events;
+    assert_eq!(
+        events[1],
+        waiting("status 529: it tries again in 0.5 s (1 of 1)")
+    );
+}
+
+#[test]
+fn claude_tells_back_what_it_was_sent_but_not_its_prompt() {
+    let replay = |text: &str| {
+        let content = format!(r#"{{"role":"user","content":[{{"type":"text","text":"{text}"}}]}}"#);
+        format!("{{\"type\":\"user\",\"message\":{content},\"isReplay\":true}}\n")
+    };
+    let result = |queued: u32| {
+        format!(
+            "{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\
+             \"queued_turn_count\":{queued},\"result\":\"ok\"}}\n"
+        )
+    };
+    let lines = replay("the prompt") + &replay("use tabs") + &result(1);
+    let first = read("claude", &lines, Ended::Exited(0), "");
+    assert_eq!(
+        first.events,
+        [
+            AgentEvent::Acknowledged {
+                text: "use tabs".into()
+            },
+            used(0, 0),
+        ]
+    );
+    assert!(!first.is_done, "another message waits for its answer");
+    let both = read("claude", &(lines + &result(0)), Ended::Exited(0), "");
+    assert!(both.is_done);
+}
+
+#[test]
+fn codex_works() {
+    let lines = include_str!("fixtures/codex-ok.jsonl");
+    let read = read("codex", lines, Ended::Exited(0), "");
+    assert_eq!(
+        read.events,
+        [
+            AgentEvent::Started { model: None },
+            said(
+                "Model metadata for `gpt-5.1-codex` not found. Defaulting to fallback metadata; \
+                 this can degrade performance and cause issues."
+            ),
+            tool(
+                "item_1",
+                "command_execution",
+                "/bin/bash -lc 'echo hi > hello.txt'"
+            ),
+            tool_done("item_1", true),
+            said(DONE),
+            used(200, 20),
+        ]
+    );
+    assert_eq!(
+        read.report,
+        AgentReport {
+            summary: DONE.into(),
+            usage: usage(200, 20),
+            cost_usd: None,
+            turns: None,
+        }
+    );
+}
+
+#[test]
+fn opencode_works() {
+    let lines = include_str!("fixtures/opencode-ok.jsonl");
+    let read = read("opencode", lines, Ended::Exited(0), "");
+    assert_eq!(
+        read.events,
+        [
+            AgentEvent::Started { model: None },
+            tool("call_fake0000", "bash", "echo hi > hello.txt"),
+            tool_done("call_fake0000", true),
+            used(100, 10),
+            said(DONE),
+            used(200, 20),
+        ]
+    );
+    assert_eq!(
+        read.report,
+        AgentReport {
+            summary: DONE.into(),
+            usage: usage(200, 20),
+            cost_usd: None,
+            turns: Some(2),
+        }
+    );
+}
+
+#[test]
+fn a_line_that_is_no_event_is_words() {
+    for agent in ["claude", "codex", "opencode"] {
+        let lines = "{\"type\":\n\n[1]\n{\"type\":\"never heard of\"}\n{\"type\":7}\n{}\n";
+        let read = read(agent, lines, Ended::Exited(0), "");
+        assert_eq!(read.events, [said("{\"type\":"), said("[1]")], "{agent}");
+    }
+    let read = read("command", "hello\n\n world \n", Ended::Exited(0), "");
+    assert_eq!(
+        read.events,
+        [
+            AgentEvent::Started { model: None },
+            said("hello"),
+            said("world")
+        ]
+    );
+    assert_eq!(read.report.summary, "world");
+}
+
+#[test]
+fn nothing_long_is_kept() {
+    let long = "x".repeat(1 << 20);
+    let lines = [
+        format!(r#"{{"type":"assistant","message":{{"id":"{long}","content":[{{"type":"text","text":"{long}"}},{{"type":"tool_use","id":"{long}","name":"{long}","input":{{"command":"{long}"}}}}]}}}}"#),
+        format!(r#"{{"type":"system","subtype":"init","model":"{long}"}}"#),
+        format!(r#"{{"type":"rate_limit_event","rate_limit_info":{{"status":"rejected","rateLimitType":"{long}"}}}}"#),
+        format!(r#"{{"type":"item.started","item":{{"id":"{long}","type":"{long}","command":"{long}"}}}}"#),
+        format!(r#"{{"type":"error","message":"Reconnecting {long}"}}"#),
+        format!(r#"{{"type":"tool_use","part":{{"tool":"{long}","callID":"{long}","state":{{"title":"{long}"}}}}}}"#),
+        long,
+    ]
+    .join("\n");
+    for agent in ["claude", "codex", "opencode", "command"] {
+        let read = read(agent, &lines, Ended::Exited(1), "");
+        assert!(!read.events.is_empty());
+        for event in &read.events {
+            let bytes = serde_json::to_string(event).unwrap().len();
+            assert!(bytes < 3000, "{agent}: an event has {bytes} bytes");
+        }
+        let bytes = serde_json::to_string(&(read.end, read.report))
+            .unwrap()
+            .len();
+        assert!(bytes < 6000, "{agent}: its end has {bytes} bytes");
+    }
+}

@@ -1,0 +1,215 @@
+//! What the files say.
+
+use std::time::Duration;
+
+use super::super::CredentialKind::{AnthropicApiKey, AnthropicOauth, Openai};
+use super::super::{Agents, ModelNeeded, Output, Preset, PromptForm, Timeouts, UnknownAgent};
+use super::{built_in, settings};
+
+#[test]
+fn the_built_in_agents() {
+    let agents = Agents::built_in();
+    let about = |preset: &Preset| {
+        let kinds: Vec<_> = preset.credentials.iter().map(|c| c.kind).collect();
+        (
+            preset.name.clone(),
+            preset.image.clone(),
+            kinds,
+            preset.output,
+        )
+    };
+    let expected = [
+        (
+            "claude",
+            "claude",
+            vec![AnthropicOauth, AnthropicApiKey],
+            Output::StreamJson,
+        ),
+        ("codex", "codex", vec![Openai], Output::CodexJson),
+        ("command", "plain", vec![], Output::Lines),
+        ("opencode", "plain", vec![Openai], Output::OpencodeJson),
+    ]
+    .map(|(name, image, kinds, output)| (name.to_owned(), image.to_owned(), kinds, output));
+    assert_eq!(agents.all().map(about).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_model_and_the_gate_find_their_places() {
+    let prompt = "say \"hi\"\n";
+    let claude = built_in("claude").command(prompt);
+    assert_eq!(claude.argv[claude.argv.len() - 2..], ["--model", "m1"]);
+    assert_eq!(
+        String::from_utf8(claude.stdin).unwrap(),
+        "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\
+         [{\"type\":\"text\",\"text\":\"say \\\"hi\\\"\\n\"}]}}\n"
+    );
+    let codex = built_in("codex").command(prompt);
+    assert_eq!(
+        codex.argv,
+        [
+            "codex",
+            "exec",
+            "--json",
+            "--skip-git-repo-check",
+            "--dangerously-bypass-approvals-and-sandbox",
+            "-c",
+            "model_provider=ralph",
+            "-c",
+            "model_providers.ralph={name=\"ralph\",base_url=\"http://127.0.0.1:4141/openai/v1\",\
+             env_key=\"OPENAI_API_KEY\",wire_api=\"responses\"}",
+            "-",
+            "-m",
+            "m1",
+        ]
+    );
+    assert_eq!((codex.stdin, codex.env.len()), (prompt.into(), 0));
+    assert_eq!(built_in("codex").message("more"), None);
+    assert!(built_in("claude").message("more").is_some());
+    let opencode = built_in("opencode").command(prompt);
+    let config: serde_json::Value =
+        serde_json::from_str(&opencode.env["OPENCODE_CONFIG_CONTENT"]).unwrap();
+    let provider = &config["provider"]["ralph"];
+    assert_eq!(provider["models"]["m1"]["name"], "m1");
+    assert_eq!(
+        provider["options"]["baseURL"],
+        "http://127.0.0.1:4141/openai/v1"
+    );
+}
+
+#[test]
+fn without_a_model_an_agent_chooses_or_refuses() {
+    let agents = Agents::built_in();
+    let program = |name: &str| agents.get(name).unwrap().program(&settings(None));
+    let claude = program("claude").unwrap().command("hi");
+    assert!(!claude.argv.contains(&"--model".to_owned()));
+    assert_eq!(
+        program("opencode").err(),
+        Some(ModelNeeded {
+            agent: "opencode".into()
+        })
+    );
+}
+
+#[test]
+fn a_credential_is_told_by_its_variables() {
+    let agents = Agents::built_in();
+    let oauth = &agents.get("claude").unwrap().credentials[0];
+    assert_eq!(
+        oauth.environment("sk-ant-oat01-x", "http://127.0.0.1:4141/anthropic"),
+        [
+            ("ANTHROPIC_BASE_URL", "http://127.0.0.1:4141/anthropic"),
+            ("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-x"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into()
+    );
+}
+
+#[test]
+fn a_project_adds_agents_and_changes_keys() {
+    let agents = Agents::with(
+        "[mine]\ncommand = [\"my-agent\", \"--once\"]\nprompt = \"argument\"\n\
+         [claude.environment]\nMORE = \"1\"\n[claude.timeouts]\nidle_seconds = 60\n\
+         [fast]\nlike = \"claude\"\nmodel_arguments = []\nhosts = [\"example.com\"]\n",
+    )
+    .unwrap();
+    let mine = agents.get("mine").unwrap();
+    assert_eq!(
+        *mine,
+        Preset {
+            name: "mine".into(),
+            command: vec!["my-agent".into(), "--once".into()],
+            model_arguments: vec![],
+            environment: [].into(),
+            image: "plain".into(),
+            hosts: vec![],
+            credentials: vec![],
+            prompt: PromptForm::Argument,
+            output: Output::Lines,
+            timeouts: Timeouts::default(),
+        }
+    );
+    let command = mine.program(&settings(None)).unwrap().command("do it");
+    assert_eq!(command.argv, ["my-agent", "--once", "do it"]);
+    assert!(command.stdin.is_empty());
+    let known = Agents::built_in();
+    let mut claude = known.get("claude").unwrap().clone();
+    let mut fast = claude.clone();
+    claude.environment.insert("MORE".into(), "1".into());
+    claude.timeouts.idle = Duration::from_mins(1);
+    assert_eq!(agents.get("claude"), Ok(&claude));
+    fast.name = "fast".into();
+    fast.model_arguments.clear();
+    fast.hosts.push("example.com".into());
+    assert_eq!(agents.get("fast"), Ok(&fast));
+}
+
+#[test]
+fn a_mistyped_name_is_understood() {
+    let known = ["claude", "codex", "command", "opencode"].map(String::from);
+    for (typed, meant) in [
+        ("cluade", Some("claude")),
+        ("codx", Some("codex")),
+        ("x", None),
+    ] {
+        assert_eq!(
+            Agents::built_in().get(typed),
+            Err(UnknownAgent {
+                name: typed.into(),
+                meant: meant.map(str::to_owned),
+                known: known.to_vec(),
+            })
+        );
+    }
+}
+
+#[test]
+fn what_has_no_meaning_is_an_error_with_its_place() {
+    for (text, expected) in [
+        (
+            "[a]\ncomand = []\n",
+            (
+                4,
+                "unknown field `comand`, expected one of `like`, `command`, `model_arguments`, \
+                 `environment`, `image`, `hosts`, `credentials`, `prompt`, `output`, `timeouts`",
+            ),
+        ),
+        (
+            "\n[a]\nhosts = []\n",
+            (2, "agent `a` has no `command`, and is `like` no other"),
+        ),
+        ("[a]\ncommand = []\n", (14, "`command` names no program")),
+        (
+            "[A]\ncommand = [\"x\"]\n",
+            (
+                1,
+                "`A` cannot name an agent: a name has at most 40 of a-z, 0-9 and -",
+            ),
+        ),
+        (
+            "[a]\nlike = \"cluade\"\n",
+            (
+                11,
+                "there is no agent `cluade` to be like; did you mean `claude`?",
+            ),
+        ),
+        (
+            "[a]\ncommand = [\"x\", \"{token}\"]\n",
+            (
+                14,
+                "`{token}` belongs into the environment of `credentials`",
+            ),
+        ),
+        (
+            "[claude]\noutput = \"xml\"\n",
+            (
+                18,
+                "unknown variant `xml`, expected one of `stream-json`, `codex-json`, \
+                 `opencode-json`, `lines`",
+            ),
+        ),
+    ] {
+        let error = Agents::with(text).unwrap_err();
+        assert_eq!((error.offset, error.why.as_str()), expected, "{text}");
+    }
+}

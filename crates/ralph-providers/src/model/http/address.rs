@@ -1,0 +1,92 @@
+//! Where a question goes.
+
+use std::net::IpAddr;
+
+use ralph_core::profile::Wire;
+use reqwest::Url;
+
+use super::settings::{HttpSettings, SettingsError};
+
+/// Returns the address that questions go to.
+pub(super) fn of(settings: &HttpSettings) -> Result<Url, SettingsError> {
+    let base = Url::parse(&settings.base).map_err(|_| SettingsError::Base {
+        base: settings.base.clone(),
+        why: "it is no URL",
+    })?;
+    check(&base, settings.credential.is_some())?;
+    let model = &settings.endpoint.model;
+    let mut url = base.clone();
+    let path = base.path().trim_end_matches('/');
+    let path = match settings.endpoint.wire {
+        Wire::Chat => format!("{}/chat/completions", versioned(path, settings)),
+        Wire::Responses => format!("{}/responses", versioned(path, settings)),
+        Wire::Messages => format!("{}/messages", with_version(path, &["/v1"])),
+        Wire::Gemini => format!(
+            "{}/models/{model}:streamGenerateContent",
+            with_version(path, &["/v1beta", "/v1", "/v1alpha"])
+        ),
+    };
+    url.set_path(&path);
+    if settings.endpoint.wire == Wire::Gemini {
+        url.set_query(Some("alt=sse"));
+    }
+    Ok(url)
+}
+
+/// Ollama's own address is not that of the API which it shares with others.
+fn versioned(path: &str, settings: &HttpSettings) -> String {
+    if settings.endpoint.provider == "ollama" {
+        with_version(path, &["/v1"])
+    } else {
+        path.to_owned()
+    }
+}
+
+/// Returns a path that ends with a version, the first one if it has none.
+fn with_version(path: &str, versions: &[&str]) -> String {
+    let has_one = versions.iter().any(|version| path.ends_with(version));
+    let version = if has_one { "" } else { versions[0] };
+    format!("{path}{version}")
+}
+
+fn check(base: &Url, has_key: bool) -> Result<(), SettingsError> {
+    let wrong = |why| {
+        let mut shown = base.clone();
+        // Both fail only for addresses that cannot have them.
+        shown.set_password(None).ok();
+        shown.set_username("").ok();
+        Err(SettingsError::Base {
+            base: shown.to_string(),
+            why,
+        })
+    };
+    if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
+        return wrong("it must begin with `https://` or `http://`");
+    }
+    if !base.username().is_empty() || base.password().is_some() {
+        return wrong("a user or a password has no place in it, the key is in a variable");
+    }
+    if base.query().is_some() || base.fragment().is_some() {
+        return wrong("it must not have a `?` or a `#`");
+    }
+    if base.scheme() == "http" && has_key && !is_near(base) {
+        return wrong("the key could be read on the way, so it must begin with `https://`");
+    }
+    Ok(())
+}
+
+/// Tells whether an address belongs to this machine or its own network.
+fn is_near(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+        Ok(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local(),
+        Err(_) => {
+            !host.contains('.')
+                || [".local", ".internal", ".localhost", ".lan"]
+                    .iter()
+                    .any(|end| host.ends_with(end))
+        }
+    }
+}

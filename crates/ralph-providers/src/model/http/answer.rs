@@ -1,0 +1,146 @@
+//! What there is of an answer, and what it used.
+
+use ralph_core::action::limits::MAX_REPLY_BYTES;
+use ralph_core::money::Usd;
+use ralph_core::ports::{Finish, Usage};
+use serde_json::Value;
+
+/// How many bytes make a token where nobody has counted. Few, so that an estimate is rather too high.
+const BYTES_PER_TOKEN: usize = 3;
+
+/// More tokens than any model reads or writes in one call: such a count is nonsense.
+const MAX_TOKENS: u64 = 100_000_000;
+
+/// What there is of an answer.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    /// The text so far.
+    pub(super) text: String,
+    /// Why the model stopped writing, once it has.
+    pub(super) finish: Option<Finish>,
+    /// Whether the end of the answer was seen.
+    pub(super) is_complete: bool,
+    /// What the provider has counted.
+    pub(super) counted: Counted,
+    /// The model that answers, in the provider's words.
+    pub(super) model: Option<String>,
+}
+
+/// What a provider has counted, as far as it makes sense.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Counted {
+    /// Tokens of the prompt, including those of a cache.
+    pub(super) input: Option<u64>,
+    /// Tokens of the answer, including thoughts.
+    pub(super) output: Option<u64>,
+    /// Part of the input that was read from a cache.
+    pub(super) cache_read: u64,
+    /// Part of the input that was written to a cache.
+    pub(super) cache_write: u64,
+    /// What the call cost, in the provider's words.
+    pub(super) billed: Option<Usd>,
+}
+
+/// Returns a number of tokens, if it is one.
+pub(super) fn tokens(value: &Value) -> Option<u64> {
+    value.as_u64().filter(|count| *count <= MAX_TOKENS)
+}
+
+/// Returns an amount of dollars that somebody was charged.
+pub(super) fn dollars(value: f64) -> Option<Usd> {
+    Usd::from_dollars(value).filter(|amount| *amount > Usd::ZERO)
+}
+
+impl Answer {
+    /// Adds to the text, and says whether more of it would be read at all.
+    pub(super) fn add(&mut self, text: &str) {
+        // One byte more than may be read is enough to see that it is too long.
+        if self.text.len() <= MAX_REPLY_BYTES {
+            self.text.push_str(text);
+        }
+    }
+
+    /// Tells whether the text is longer than any that is read.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.text.len() > MAX_REPLY_BYTES
+    }
+
+    /// Returns what the call used. What nobody has counted, or what cannot be true, is estimated.
+    pub(super) fn usage(&self, prompt_bytes: usize) -> Usage {
+        let estimate = |bytes: usize| bytes.div_ceil(BYTES_PER_TOKEN) as u64;
+        let counted = &self.counted;
+        let input_tokens = counted
+            .input
+            .filter(|count| *count > 0)
+            .unwrap_or_else(|| estimate(prompt_bytes));
+        let output_tokens = counted
+            .output
+            .filter(|count| *count > 0 || self.text.is_empty())
+            .unwrap_or_else(|| estimate(self.text.len()));
+        let cache_read_tokens = counted.cache_read.min(input_tokens);
+        Usage {
+            input_tokens,
+            output_tokens,
+            cache_read_tokens,
+            cache_write_tokens: counted.cache_write.min(input_tokens - cache_read_tokens),
+        }
+    }
+
+    /// Returns what an answer used that was not heard to its end: at least what is there of it.
+    pub(super) fn usage_until_now(&self, prompt_bytes: usize) -> Usage {
+        let mut usage = self.usage(prompt_bytes);
+        let written = self.text.len().div_ceil(BYTES_PER_TOKEN) as u64;
+        usage.output_tokens = usage.output_tokens.max(written);
+        usage
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_cannot_be_a_number_of_tokens_is_none() {
+        for (value, expected) in [
+            (json!(7), Some(7)),
+            (json!(0), Some(0)),
+            (json!(-1), None),
+            (json!(1.5), None),
+            (json!(1e18), None),
+            (json!(1_000_000_000_000_u64), None),
+            (json!("7"), None),
+            (json!(null), None),
+        ] {
+            assert_eq!(tokens(&value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_counted_is_estimated_and_never_nothing() {
+        let answer = |text: &str, input, output| Answer {
+            text: text.into(),
+            counted: Counted {
+                input,
+                output,
+                cache_read: 5,
+                ..Counted::default()
+            },
+            ..Answer::default()
+        };
+        let usage = |input_tokens, output_tokens, cache_read_tokens| Usage {
+            input_tokens,
+            output_tokens,
+            cache_read_tokens,
+            cache_write_tokens: 0,
+        };
+        for (answer, expected) in [
+            (answer("abcdef", Some(10), Some(2)), usage(10, 2, 5)),
+            (answer("abcdef", None, None), usage(100, 2, 5)),
+            (answer("abcdef", Some(0), Some(0)), usage(100, 2, 5)),
+            (answer("", Some(3), Some(0)), usage(3, 0, 3)),
+        ] {
+            assert_eq!(answer.usage(300), expected);
+        }
+    }
+}

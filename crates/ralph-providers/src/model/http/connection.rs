@@ -1,0 +1,83 @@
+//! The HTTP client of one model: who it is allowed to talk to, and what it shows of itself.
+
+use std::sync::Once;
+
+use ralph_core::profile::Wire;
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Client, NoProxy, Proxy};
+
+use super::settings::{Credential, HttpSettings, Network, SettingsError};
+
+/// Makes the client. It follows no redirect: a credential is for one host only.
+pub(super) fn client(settings: &HttpSettings) -> Result<Client, SettingsError> {
+    static CRYPTOGRAPHY: Once = Once::new();
+    // Somebody else may have chosen already, which is as good.
+    CRYPTOGRAPHY.call_once(|| {
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .ok();
+    });
+    let mut builder = Client::builder()
+        .user_agent(concat!("ralph/", env!("CARGO_PKG_VERSION")))
+        .default_headers(headers(settings)?)
+        .redirect(Policy::none())
+        .connect_timeout(settings.timeouts.connect)
+        .no_proxy();
+    for proxy in proxies(&settings.network)? {
+        builder = builder.proxy(proxy);
+    }
+    builder.build().map_err(|error| no_client(&error))
+}
+
+fn no_client(error: &reqwest::Error) -> SettingsError {
+    SettingsError::Client(error.to_string())
+}
+
+fn proxies(network: &Network) -> Result<Vec<Proxy>, SettingsError> {
+    let without = network.no_proxy.as_deref().and_then(NoProxy::from_string);
+    let mut proxies = Vec::new();
+    if let Some(address) = &network.https_proxy {
+        proxies.push(Proxy::https(address).map_err(|error| no_client(&error))?);
+    }
+    if let Some(address) = &network.http_proxy {
+        proxies.push(Proxy::http(address).map_err(|error| no_client(&error))?);
+    }
+    Ok(proxies
+        .into_iter()
+        .map(|proxy| proxy.no_proxy(without.clone()))
+        .collect())
+}
+
+fn headers(settings: &HttpSettings) -> Result<HeaderMap, SettingsError> {
+    let mut headers = HeaderMap::new();
+    let accept = HeaderValue::from_static("text/event-stream, application/json");
+    headers.insert(ACCEPT, accept);
+    if settings.endpoint.wire == Wire::Messages {
+        let version = HeaderValue::from_static("2023-06-01");
+        headers.insert(HeaderName::from_static("anthropic-version"), version);
+    }
+    if let Some(credential) = &settings.credential {
+        let (name, value) = authorization(settings.endpoint.wire, credential)?;
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+fn authorization(
+    wire: Wire,
+    credential: &Credential,
+) -> Result<(HeaderName, HeaderValue), SettingsError> {
+    let key = credential.secret.expose().trim();
+    let is_token = credential.variable.ends_with("AUTH_TOKEN");
+    let (name, text) = match wire {
+        Wire::Messages if !is_token => (HeaderName::from_static("x-api-key"), key.to_owned()),
+        Wire::Gemini => (HeaderName::from_static("x-goog-api-key"), key.to_owned()),
+        Wire::Chat | Wire::Responses | Wire::Messages => (AUTHORIZATION, format!("Bearer {key}")),
+    };
+    let mut value = HeaderValue::from_str(&text).map_err(|_| SettingsError::Key {
+        variable: credential.variable.clone(),
+    })?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}

@@ -1,0 +1,272 @@
+//! From a choice of model to what is known about reaching it.
+
+use ralph_core::profile::{ModelChoice, ReplyFormat, Wire};
+
+use super::providers::{PROVIDERS, Provider};
+
+/// How a model can be reached: what the table of providers says, and what a profile says instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The provider.
+    pub provider: String,
+    /// The model's name at the provider.
+    pub model: String,
+    /// How the provider is talked to.
+    pub wire: Wire,
+    /// How the provider is told what an answer looks like.
+    pub format: ReplyFormat,
+    /// Where the profile says that it is; this comes before the variables.
+    pub chosen_base: Option<String>,
+    /// The variables that may say where it is, the first one that is set counts.
+    pub base_variables: Vec<String>,
+    /// Where it usually is.
+    pub usual_base: Option<String>,
+    /// The variables that may hold its key, the first one that is set counts.
+    pub key_variables: Vec<String>,
+    /// Whether it answers nobody without a key.
+    pub needs_key: bool,
+}
+
+/// Why nobody knows how to reach a model.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    /// The name has no provider in front of it.
+    #[error("`{model}` does not say its provider, as `openai/{model}` would")]
+    NoProvider {
+        /// The name.
+        model: String,
+    },
+    /// The provider is not in the table, and no address is given.
+    #[error(
+        "provider `{provider}` of model `{model}` is not known, and no `api_base` says where it is"
+    )]
+    Unknown {
+        /// The provider.
+        provider: String,
+        /// The whole name.
+        model: String,
+    },
+}
+
+impl Endpoint {
+    /// Looks up how the model of a choice can be reached.
+    pub fn of(choice: &ModelChoice) -> Result<Self, EndpointError> {
+        let (provider, model) = split(&choice.model)?;
+        let known = PROVIDERS.iter().find(|known| known.name == provider);
+        let mut endpoint = match known {
+            Some(known) => Self::known(known, model),
+            None if choice.api_base.is_some() => Self::unknown(provider, model),
+            None => {
+                return Err(EndpointError::Unknown {
+                    provider: provider.to_owned(),
+                    model: choice.model.clone(),
+                });
+            }
+        };
+        if let Some(base) = &choice.api_base {
+            endpoint.chosen_base = Some(base.clone());
+            if Some(base) != endpoint.usual_base.as_ref() {
+                // Somebody else's server with the same way to talk: it may know less, and need no key.
+                endpoint.needs_key = false;
+                endpoint.format = at_most_json(endpoint.format);
+            }
+        }
+        if let Some(variable) = &choice.api_key_env {
+            endpoint.key_variables = vec![variable.clone()];
+            endpoint.needs_key = true;
+        }
+        endpoint.wire = choice.wire.unwrap_or(endpoint.wire);
+        endpoint.format = choice.reply_format.unwrap_or(endpoint.format);
+        Ok(endpoint)
+    }
+
+    fn known(provider: &Provider, model: &str) -> Self {
+        let needs_responses = provider.name == "openai" && is_responses_only(model);
+        Self {
+            provider: provider.name.to_owned(),
+            model: model.to_owned(),
+            wire: if needs_responses {
+                Wire::Responses
+            } else {
+                provider.wire
+            },
+            format: provider.format,
+            chosen_base: None,
+            base_variables: owned(provider.bases),
+            usual_base: provider.base.map(str::to_owned),
+            key_variables: owned(provider.keys),
+            needs_key: provider.needs_key,
+        }
+    }
+
+    /// A provider that nobody has heard of talks as most do, and has LiteLLM's usual variable.
+    fn unknown(provider: &str, model: &str) -> Self {
+        let variable = format!("{}_API_KEY", provider.to_uppercase().replace('-', "_"));
+        Self {
+            provider: provider.to_owned(),
+            model: model.to_owned(),
+            wire: Wire::Chat,
+            format: ReplyFormat::Json,
+            chosen_base: None,
+            base_variables: Vec::new(),
+            usual_base: None,
+            key_variables: vec![variable],
+            needs_key: false,
+        }
+    }
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn at_most_json(format: ReplyFormat) -> ReplyFormat {
+    match format {
+        ReplyFormat::Schema | ReplyFormat::Json => ReplyFormat::Json,
+        ReplyFormat::Text => ReplyFormat::Text,
+    }
+}
+
+/// Returns provider and model. The two providers whose models go by their bare names are recognised.
+fn split(name: &str) -> Result<(&str, &str), EndpointError> {
+    if let Some((provider, model)) = name.split_once('/')
+        && !provider.is_empty()
+        && !model.is_empty()
+    {
+        return Ok((provider, model));
+    }
+    let is_openai = ["gpt-", "chatgpt-", "codex-", "o1", "o3", "o4"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    if is_openai {
+        return Ok(("openai", name));
+    }
+    if name.starts_with("claude-") {
+        return Ok(("anthropic", name));
+    }
+    Err(EndpointError::NoProvider {
+        model: name.to_owned(),
+    })
+}
+
+/// Tells whether OpenAI offers a model by its newer way to talk alone.
+fn is_responses_only(model: &str) -> bool {
+    let parts: Vec<&str> = model.split('-').collect();
+    parts.contains(&"codex") || parts.contains(&"pro") || model.contains("deep-research")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(choice: &ModelChoice) -> String {
+        match Endpoint::of(choice) {
+            Err(error) => error.to_string(),
+            Ok(endpoint) => format!(
+                "{} {} {:?} {:?} {} {} {}",
+                endpoint.provider,
+                endpoint.model,
+                endpoint.wire,
+                endpoint.format,
+                endpoint
+                    .chosen_base
+                    .or(endpoint.usual_base)
+                    .unwrap_or_else(|| "nowhere".into()),
+                endpoint.key_variables.join("|"),
+                if endpoint.needs_key { "key" } else { "free" },
+            ),
+        }
+    }
+
+    #[test]
+    fn a_name_says_how_a_model_is_reached() {
+        for (name, expected) in [
+            (
+                "zai/glm-4.7",
+                "zai glm-4.7 Chat Text https://api.z.ai/api/paas/v4 ZAI_API_KEY key",
+            ),
+            (
+                "openai/gpt-5",
+                "openai gpt-5 Chat Schema https://api.openai.com/v1 OPENAI_API_KEY key",
+            ),
+            (
+                "gpt-5",
+                "openai gpt-5 Chat Schema https://api.openai.com/v1 OPENAI_API_KEY key",
+            ),
+            (
+                "openai/gpt-5.1-codex-max",
+                "openai gpt-5.1-codex-max Responses Schema https://api.openai.com/v1 OPENAI_API_KEY key",
+            ),
+            (
+                "openai/gpt-5-pro",
+                "openai gpt-5-pro Responses Schema https://api.openai.com/v1 OPENAI_API_KEY key",
+            ),
+            (
+                "anthropic/claude-sonnet-4-6",
+                "anthropic claude-sonnet-4-6 Messages Schema https://api.anthropic.com ANTHROPIC_API_KEY|ANTHROPIC_AUTH_TOKEN key",
+            ),
+            (
+                "gemini/gemini-2.5-pro",
+                "gemini gemini-2.5-pro Gemini Json https://generativelanguage.googleapis.com GOOGLE_API_KEY|GEMINI_API_KEY key",
+            ),
+            (
+                "openrouter/anthropic/claude-sonnet-4.5",
+                "openrouter anthropic/claude-sonnet-4.5 Chat Json https://openrouter.ai/api/v1 OPENROUTER_API_KEY key",
+            ),
+            (
+                "ollama/qwen3:8b",
+                "ollama qwen3:8b Chat Json http://localhost:11434 OLLAMA_API_KEY free",
+            ),
+            (
+                "litellm_proxy/zai/glm-4.7",
+                "litellm_proxy zai/glm-4.7 Chat Json nowhere LITELLM_PROXY_API_KEY free",
+            ),
+            (
+                "glm-4.7",
+                "`glm-4.7` does not say its provider, as `openai/glm-4.7` would",
+            ),
+            (
+                "acme/one",
+                "provider `acme` of model `acme/one` is not known, and no `api_base` says where it is",
+            ),
+        ] {
+            assert_eq!(seen(&ModelChoice::named(name)), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_profile_says_it_better() {
+        let base = || Some("http://localhost:8000/v1".to_owned());
+        let own = ModelChoice {
+            api_base: base(),
+            ..ModelChoice::named("openai/qwen")
+        };
+        assert_eq!(
+            seen(&own),
+            "openai qwen Chat Json http://localhost:8000/v1 OPENAI_API_KEY free"
+        );
+        let acme = ModelChoice {
+            api_base: base(),
+            wire: Some(Wire::Messages),
+            reply_format: Some(ReplyFormat::Text),
+            ..ModelChoice::named("ac-me/one")
+        };
+        assert_eq!(
+            seen(&acme),
+            "ac-me one Messages Text http://localhost:8000/v1 AC_ME_API_KEY free"
+        );
+        let keyed = ModelChoice {
+            api_key_env: Some("WORK_API_KEY".into()),
+            ..acme
+        };
+        assert_eq!(
+            seen(&keyed),
+            "ac-me one Messages Text http://localhost:8000/v1 WORK_API_KEY key"
+        );
+    }
+
+    #[test]
+    fn each_provider_is_there_once_and_in_order() {
+        assert!(PROVIDERS.windows(2).all(|pair| pair[0].name < pair[1].name));
+    }
+}

@@ -1,0 +1,125 @@
+//! What an HTTP model is made from. The caller has read the environment.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ralph_core::ports::Clock;
+use ralph_core::secret::Secret;
+
+use super::endpoint::Endpoint;
+
+/// What an HTTP model is made from.
+#[derive(Clone)]
+pub struct HttpSettings {
+    /// The name that prices and records go by.
+    pub name: String,
+    /// How the model is reached.
+    pub endpoint: Endpoint,
+    /// Where its API is.
+    pub base: String,
+    /// What it is asked with.
+    pub credential: Option<Arc<Credential>>,
+    /// How long an answer may be.
+    pub max_output_tokens: Option<u32>,
+    /// How much chance is in the answer.
+    pub temperature: Option<f64>,
+    /// How long things may take.
+    pub timeouts: Timeouts,
+    /// The way to the network.
+    pub network: Network,
+    /// The time, for limits that end at a date.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl fmt::Debug for HttpSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpSettings")
+            .field("name", &self.name)
+            .field("endpoint", &self.endpoint)
+            .field("base", &self.base)
+            .field("credential", &self.credential)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A key and where it is from.
+#[derive(Debug)]
+pub struct Credential {
+    /// The environment variable that holds it.
+    pub variable: String,
+    /// The key.
+    pub secret: Secret,
+}
+
+/// How long the parts of a call may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until there is a connection.
+    pub connect: Duration,
+    /// Until the answer begins.
+    pub first_byte: Duration,
+    /// Between two pieces of an answer.
+    pub idle: Duration,
+    /// Until the answer is complete.
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(15),
+            first_byte: Duration::from_mins(5),
+            idle: Duration::from_mins(2),
+            total: Duration::from_mins(15),
+        }
+    }
+}
+
+impl Timeouts {
+    /// Returns timeouts for calls that may take this long.
+    #[must_use]
+    pub fn within(total: Duration) -> Self {
+        let usual = Self::default();
+        Self {
+            connect: usual.connect.min(total),
+            // Somebody who waits longer for the whole also has a slower model.
+            first_byte: usual.first_byte.max(total / 3).min(total),
+            idle: usual.idle.max(total / 7).min(total),
+            total,
+        }
+    }
+}
+
+/// The way to the network: proxies, as the usual variables name them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Network {
+    /// The proxy for `https` addresses.
+    pub https_proxy: Option<String>,
+    /// The proxy for `http` addresses.
+    pub http_proxy: Option<String>,
+    /// The hosts that are reached without a proxy.
+    pub no_proxy: Option<String>,
+}
+
+/// Why settings cannot be used.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// The address is none.
+    #[error("`{base}` is not the address of an API: {why}")]
+    Base {
+        /// The address, without a password.
+        base: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The key has characters that no header may have.
+    #[error("the key in `{variable}` has characters that no key has")]
+    Key {
+        /// The variable.
+        variable: String,
+    },
+    /// The client cannot be made.
+    #[error("cannot make an HTTP client: {0}")]
+    Client(String),
+}

@@ -1,0 +1,115 @@
+//! Cuts a stream of server-sent events into events, whatever the pieces it arrives in.
+
+/// The longest event that is read.
+const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Event {
+    /// Its name; empty if it has none.
+    pub(super) name: String,
+    /// Its data, several lines joined by line breaks.
+    pub(super) data: String,
+}
+
+/// What has arrived of a stream and is not an event yet.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    /// The line that has not ended.
+    line: Vec<u8>,
+    name: String,
+    data: Option<String>,
+    after_return: bool,
+}
+
+/// An event is longer than any that makes sense.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TooLong;
+
+impl Decoder {
+    /// Takes the next piece and returns the events that it completes.
+    pub(super) fn push(&mut self, piece: &[u8]) -> Result<Vec<Event>, TooLong> {
+        let mut events = Vec::new();
+        for byte in piece {
+            let was_return = std::mem::replace(&mut self.after_return, *byte == b'\r');
+            match byte {
+                // The line ended with the character before.
+                b'\n' if was_return => {}
+                b'\n' | b'\r' => events.extend(self.end_line()),
+                other => self.line.push(*other),
+            }
+            if self.line.len() + self.data.as_ref().map_or(0, String::len) > MAX_EVENT_BYTES {
+                return Err(TooLong);
+            }
+        }
+        Ok(events)
+    }
+
+    fn end_line(&mut self) -> Option<Event> {
+        let bytes = std::mem::take(&mut self.line);
+        let line = String::from_utf8_lossy(&bytes);
+        let line = line.trim_start_matches('\u{feff}');
+        if line.is_empty() {
+            let name = std::mem::take(&mut self.name);
+            return self.data.take().map(|data| Event { name, data });
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => value.clone_into(&mut self.name),
+            "data" => {
+                let data = self.data.get_or_insert_default();
+                if !data.is_empty() {
+                    data.push('\n');
+                }
+                data.push_str(value);
+            }
+            // Comments keep a connection alive; identities and retry times are of no use here.
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: &str = "\u{feff}: hello\r\n\r\nevent: ping\ndata: {\"a\": 1}\n\n\
+        data:first\ndata: second\r\rid: 7\nretry: 5\ndata\n\ndata: héllo\n\nevent: lost\ndata: half";
+
+    fn event(name: &str, data: &str) -> Event {
+        Event {
+            name: name.into(),
+            data: data.into(),
+        }
+    }
+
+    #[test]
+    fn a_stream_is_the_same_in_all_pieces() {
+        let expected = [
+            event("ping", "{\"a\": 1}"),
+            event("", "first\nsecond"),
+            event("", ""),
+            event("", "héllo"),
+        ];
+        for size in 1..=STREAM.len() {
+            let mut decoder = Decoder::default();
+            let events: Vec<Event> = STREAM
+                .as_bytes()
+                .chunks(size)
+                .flat_map(|piece| decoder.push(piece).unwrap())
+                .collect();
+            assert_eq!(events, expected, "{size}");
+        }
+    }
+
+    #[test]
+    fn an_endless_event_is_refused() {
+        let mut decoder = Decoder::default();
+        let piece = vec![b'x'; MAX_EVENT_BYTES / 2];
+        assert_eq!(decoder.push(b"data: "), Ok(Vec::new()));
+        assert_eq!(decoder.push(&piece), Ok(Vec::new()));
+        assert_eq!(decoder.push(&piece), Err(TooLong));
+    }
+}

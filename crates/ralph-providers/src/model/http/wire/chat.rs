@@ -1,0 +1,84 @@
+//! `OpenAI`'s chat completions, which most providers offer.
+
+use ralph_core::action::json_schema;
+use ralph_core::ports::{Finish, ModelRequest};
+use ralph_core::profile::ReplyFormat;
+use serde_json::{Value, json};
+
+use super::super::answer::{Answer, dollars, tokens};
+use super::super::parameters::Parameters;
+
+pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters) -> Value {
+    let mut body = json!({
+        "model": model,
+        "messages": [
+            {"role": "system", "content": request.system},
+            {"role": "user", "content": request.user},
+        ],
+        "stream": true,
+    });
+    if parameters.counts_in_stream {
+        body["stream_options"] = json!({"include_usage": true});
+    }
+    if let Some((name, limit)) = parameters.output_limit {
+        body[name.key()] = json!(limit);
+    }
+    if let Some(temperature) = parameters.temperature {
+        body["temperature"] = json!(temperature);
+    }
+    match parameters.format {
+        ReplyFormat::Schema => {
+            let schema = json!({"name": "reply", "strict": true, "schema": json_schema()});
+            body["response_format"] = json!({"type": "json_schema", "json_schema": schema});
+        }
+        ReplyFormat::Json => body["response_format"] = json!({"type": "json_object"}),
+        ReplyFormat::Text => {}
+    }
+    body
+}
+
+pub(super) fn read_event(value: &Value, answer: &mut Answer) {
+    read_common(value, answer);
+    if let Some(text) = value["choices"][0]["delta"]["content"].as_str() {
+        answer.add(text);
+    }
+}
+
+pub(super) fn read_whole(value: &Value, answer: &mut Answer) {
+    read_common(value, answer);
+    let message = &value["choices"][0]["message"];
+    if message.is_object() {
+        answer.add(message["content"].as_str().unwrap_or_default());
+        answer.is_complete = true;
+    }
+}
+
+fn read_common(value: &Value, answer: &mut Answer) {
+    if let Some(model) = value["model"].as_str() {
+        answer.model = Some(model.to_owned());
+    }
+    if let Some(reason) = value["choices"][0]["finish_reason"].as_str() {
+        answer.finish = Some(match reason {
+            "length" | "max_tokens" => Finish::Length,
+            "content_filter" | "sensitive" => Finish::Refused,
+            _ => Finish::Complete,
+        });
+    }
+    let usage = &value["usage"];
+    if !usage.is_object() {
+        return;
+    }
+    let counted = &mut answer.counted;
+    counted.input = tokens(&usage["prompt_tokens"]).or(counted.input);
+    counted.output = tokens(&usage["completion_tokens"]).or(counted.output);
+    let details = &usage["prompt_tokens_details"];
+    let cache_read = tokens(&details["cached_tokens"])
+        .or_else(|| tokens(&usage["prompt_cache_hit_tokens"]))
+        .or_else(|| tokens(&usage["cache_read_input_tokens"]));
+    let cache_write = tokens(&usage["cache_creation_input_tokens"])
+        .or_else(|| tokens(&details["cache_creation_tokens"]))
+        .or_else(|| tokens(&details["cache_write_tokens"]));
+    counted.cache_read = cache_read.unwrap_or(counted.cache_read);
+    counted.cache_write = cache_write.unwrap_or(counted.cache_write);
+    counted.billed = usage["cost"].as_f64().and_then(dollars).or(counted.billed);
+}

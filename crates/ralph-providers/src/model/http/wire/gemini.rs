@@ -1,0 +1,77 @@
+//! Gemini's own way to talk.
+
+use ralph_core::action::json_schema;
+use ralph_core::ports::{Finish, ModelRequest};
+use ralph_core::profile::ReplyFormat;
+use serde_json::{Value, json};
+
+use super::super::answer::{Answer, tokens};
+use super::super::parameters::Parameters;
+
+pub(super) fn body(request: &ModelRequest, parameters: &Parameters) -> Value {
+    let mut config = json!({});
+    if let Some((_, limit)) = parameters.output_limit {
+        config["maxOutputTokens"] = json!(limit);
+    }
+    if let Some(temperature) = parameters.temperature {
+        config["temperature"] = json!(temperature);
+    }
+    match parameters.format {
+        ReplyFormat::Schema => {
+            config["responseMimeType"] = json!("application/json");
+            config["responseJsonSchema"] = json_schema().clone();
+        }
+        ReplyFormat::Json => config["responseMimeType"] = json!("application/json"),
+        ReplyFormat::Text => {}
+    }
+    json!({
+        "systemInstruction": {"parts": [{"text": request.system}]},
+        "contents": [{"role": "user", "parts": [{"text": request.user}]}],
+        "generationConfig": config,
+    })
+}
+
+/// There is no mark at the end of a stream but the reason why the model stopped.
+pub(super) fn read_event(value: &Value, answer: &mut Answer) {
+    if let Some(model) = value["modelVersion"].as_str() {
+        answer.model = Some(model.to_owned());
+    }
+    let candidate = &value["candidates"][0];
+    let parts = candidate["content"]["parts"].as_array();
+    for part in parts.map_or(&[][..], Vec::as_slice) {
+        if part["thought"] != true {
+            answer.add(part["text"].as_str().unwrap_or_default());
+        }
+    }
+    if let Some(reason) = candidate["finishReason"].as_str() {
+        answer.is_complete = true;
+        answer.finish = Some(match reason {
+            "STOP" | "FINISH_REASON_UNSPECIFIED" => Finish::Complete,
+            "MAX_TOKENS" => Finish::Length,
+            _ => Finish::Refused,
+        });
+    }
+    if value["promptFeedback"]["blockReason"].is_string() {
+        answer.is_complete = true;
+        answer.finish = Some(Finish::Refused);
+    }
+    read_usage(&value["usageMetadata"], answer);
+}
+
+pub(super) fn read_whole(value: &Value, answer: &mut Answer) {
+    match value.as_array() {
+        Some(pieces) => pieces.iter().for_each(|piece| read_event(piece, answer)),
+        None => read_event(value, answer),
+    }
+}
+
+fn read_usage(usage: &Value, answer: &mut Answer) {
+    let counted = &mut answer.counted;
+    counted.input = tokens(&usage["promptTokenCount"]).or(counted.input);
+    let thoughts = tokens(&usage["thoughtsTokenCount"]);
+    let written = tokens(&usage["candidatesTokenCount"]);
+    if thoughts.is_some() || written.is_some() {
+        counted.output = Some(thoughts.unwrap_or(0) + written.unwrap_or(0));
+    }
+    counted.cache_read = tokens(&usage["cachedContentTokenCount"]).unwrap_or(counted.cache_read);
+}

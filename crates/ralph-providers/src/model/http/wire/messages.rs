@@ -1,0 +1,91 @@
+//! Anthropic's messages.
+
+use ralph_core::action::json_schema;
+use ralph_core::ports::{Finish, ModelRequest};
+use ralph_core::profile::ReplyFormat;
+use serde_json::{Value, json};
+
+use super::super::answer::{Answer, tokens};
+use super::super::parameters::Parameters;
+
+/// The limit where a profile gives none: this way to talk needs one.
+const OUTPUT_LIMIT: u32 = 8192;
+
+pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters) -> Value {
+    let limit = parameters
+        .output_limit
+        .map_or(OUTPUT_LIMIT, |(_, limit)| limit);
+    let mut body = json!({
+        "model": model,
+        "max_tokens": limit,
+        "system": [{"type": "text", "text": request.system}],
+        "messages": [{"role": "user", "content": request.user}],
+        "stream": true,
+    });
+    if let Some(temperature) = parameters.temperature {
+        body["temperature"] = json!(temperature);
+    }
+    if parameters.format == ReplyFormat::Schema {
+        let format = json!({"type": "json_schema", "schema": json_schema()});
+        body["output_config"] = json!({ "format": format });
+    }
+    body
+}
+
+pub(super) fn read_event(value: &Value, answer: &mut Answer) {
+    match value["type"].as_str().unwrap_or_default() {
+        "message_start" => {
+            let message = &value["message"];
+            answer.model = message["model"].as_str().map(str::to_owned);
+            read_usage(&message["usage"], answer);
+        }
+        // A block of text may begin with some of it; thoughts are no part of the answer.
+        "content_block_start" if value["content_block"]["type"] == "text" => {
+            let text = value["content_block"]["text"].as_str();
+            answer.add(text.unwrap_or_default());
+        }
+        "content_block_delta" => {
+            answer.add(value["delta"]["text"].as_str().unwrap_or_default());
+        }
+        "message_delta" => {
+            read_stop(&value["delta"]["stop_reason"], answer);
+            read_usage(&value["usage"], answer);
+        }
+        "message_stop" => answer.is_complete = true,
+        _ => {}
+    }
+}
+
+pub(super) fn read_whole(value: &Value, answer: &mut Answer) {
+    let Some(blocks) = value["content"].as_array() else {
+        return;
+    };
+    for block in blocks.iter().filter(|block| block["type"] == "text") {
+        answer.add(block["text"].as_str().unwrap_or_default());
+    }
+    answer.model = value["model"].as_str().map(str::to_owned);
+    read_stop(&value["stop_reason"], answer);
+    read_usage(&value["usage"], answer);
+    answer.is_complete = true;
+}
+
+fn read_stop(reason: &Value, answer: &mut Answer) {
+    if let Some(reason) = reason.as_str() {
+        answer.finish = Some(match reason {
+            "max_tokens" | "model_context_window_exceeded" => Finish::Length,
+            "refusal" => Finish::Refused,
+            _ => Finish::Complete,
+        });
+    }
+}
+
+/// Tokens of the cache are counted apart from the input here, and as a part of it by us.
+fn read_usage(usage: &Value, answer: &mut Answer) {
+    let counted = &mut answer.counted;
+    if let Some(fresh) = tokens(&usage["input_tokens"]) {
+        counted.cache_read = tokens(&usage["cache_read_input_tokens"]).unwrap_or(0);
+        counted.cache_write = tokens(&usage["cache_creation_input_tokens"]).unwrap_or(0);
+        counted.input = Some(fresh + counted.cache_read + counted.cache_write);
+    }
+    counted.output = tokens(&usage["output_tokens"]).or(counted.output);
+}

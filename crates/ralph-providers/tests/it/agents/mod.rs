@@ -1,0 +1,6 @@
+//! The real programs work in a local sandbox, against an upstream of the test's own.
+
+mod claude;
+mod codex;
+mod opencode;
+mod work;

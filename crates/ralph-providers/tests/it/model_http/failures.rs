@@ -1,0 +1,319 @@
+//! Answers that are none.
+
+use std::time::{Duration, Instant};
+
+use ralph_core::action::limits::MAX_REPLY_BYTES;
+use ralph_core::ports::{Finish, ModelError, Usage};
+use ralph_core::profile::Wire;
+use ralph_providers::model::http::{HttpModel, SettingsError, Timeouts};
+use ralph_test::{FakeAnswer, FakeModelApi};
+
+use super::{KEY, ask, model, settings};
+
+const HALF: &str = r#"{"choices":[{"index":0,"delta":{"content":"{\"summary\":"}}]}"#;
+
+/// Returns what an answer comes to, in one line.
+async fn seen(wire: Wire, answer: FakeAnswer) -> String {
+    let api = FakeModelApi::start([answer]).unwrap();
+    let error = ask(&model(wire, &api)).await.unwrap_err();
+    let told = format!("{error:?}");
+    assert!(!told.contains(KEY), "{told}");
+    match error {
+        ModelError::Transient {
+            status,
+            retry_after,
+            message,
+            ..
+        } => format!("transient {status} {retry_after:?} {message}"),
+        ModelError::Unauthorized { status, key, .. } => format!("unauthorized {status} {key:?}"),
+        ModelError::Broken { message, .. } => format!("broken {message}"),
+        ModelError::QuotaUsedUp {
+            resets_in, message, ..
+        } => format!("quota {resets_in:?} {message}"),
+        ModelError::CutOff {
+            message,
+            partial,
+            usage,
+            ..
+        } => format!("cut off, {message}, {partial:?}, {} tokens", usage.total()),
+    }
+}
+
+#[tokio::test]
+async fn half_an_answer_is_an_error_that_is_charged() {
+    for (answer, expected) in [
+        (
+            FakeAnswer::stream().event(HALF),
+            "cut off, the stream ended before the answer did, \"{\\\"summary\\\":\", 10 tokens",
+        ),
+        (
+            FakeAnswer::stream().event(HALF).event(r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":50,"completion_tokens":9}}"#),
+            "cut off, the stream ended before the answer did, \"{\\\"summary\\\":\", 59 tokens",
+        ),
+        (
+            FakeAnswer::stream().event(HALF).event(r#"{"error":{"message":"the server is on fire","code":500}}"#).event("[DONE]"),
+            "cut off, the server is on fire, \"{\\\"summary\\\":\", 10 tokens",
+        ),
+        (
+            FakeAnswer::stream().event(HALF).event("{\"choices\":"),
+            "cut off, an event is no JSON: EOF while parsing a value at line 1 column 11, \"{\\\"summary\\\":\", 10 tokens",
+        ),
+        (
+            FakeAnswer::json(200, "{\"choices\":[{\"message\":"),
+            "cut off, its JSON ended too early, \"{\\\"choices\\\":[{\\\"message\\\":\", 14 tokens",
+        ),
+    ] {
+        assert_eq!(seen(Wire::Chat, answer).await, expected);
+    }
+    for answer in [
+        FakeAnswer::stream().event(HALF).cut(),
+        FakeAnswer::json(200, "{\"choices\"").cut(),
+    ] {
+        let seen = seen(Wire::Chat, answer).await;
+        assert!(seen.starts_with("cut off, "), "{seen}");
+    }
+}
+
+#[tokio::test]
+async fn each_wire_needs_its_own_end() {
+    let text = r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"x"}}"#;
+    let delta = r#"{"type":"response.output_text.delta","delta":"x"}"#;
+    let part = r#"{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}"#;
+    for (wire, event) in [
+        (Wire::Messages, text),
+        (Wire::Responses, delta),
+        (Wire::Gemini, part),
+    ] {
+        let seen = seen(wire, FakeAnswer::stream().event(event)).await;
+        let expected = "cut off, the stream ended before the answer did, \"x\", 7 tokens";
+        assert_eq!(seen, expected, "{wire:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_in_a_stream_is_what_it_says_it_is() {
+    let overloaded =
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    let quota = r#"{"type":"response.failed","response":{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}}"#;
+    for (wire, answer, expected) in [
+        (
+            Wire::Messages,
+            FakeAnswer::stream().named("error", overloaded),
+            "transient 529 None overloaded_error: Overloaded",
+        ),
+        (
+            Wire::Responses,
+            FakeAnswer::stream().named("response.failed", quota),
+            "quota None insufficient_quota: You exceeded your current quota",
+        ),
+        (
+            Wire::Chat,
+            FakeAnswer::json(200, r#"{"error":{"code":502,"message":"upstream"}}"#),
+            "transient 502 None upstream",
+        ),
+    ] {
+        assert_eq!(seen(wire, answer).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_is_waited_for_or_not() {
+    let busy = |status| FakeAnswer::json(status, r#"{"error":{"message":"busy"}}"#);
+    let echo = format!(r#"{{"error":{{"message":"no model for {KEY}"}}}}"#);
+    for (answer, expected) in [
+        (
+            busy(429).header("retry-after", "7"),
+            "transient 429 Some(7s) busy",
+        ),
+        (
+            busy(429).header("retry-after", "Thu, 01 Jan 2026 12:00:30 GMT"),
+            "transient 429 Some(30s) busy",
+        ),
+        (
+            busy(429).header("retry-after", "18000"),
+            "quota Some(18000s) busy",
+        ),
+        (
+            busy(429)
+                .header("anthropic-ratelimit-tokens-remaining", "0")
+                .header("anthropic-ratelimit-tokens-reset", "2026-01-01T17:00:00Z"),
+            "quota Some(18000s) busy",
+        ),
+        (busy(503), "transient 503 None busy"),
+        (busy(401), "unauthorized 401 Some(\"TEST_API_KEY\")"),
+        (busy(403), "unauthorized 403 Some(\"TEST_API_KEY\")"),
+        (
+            FakeAnswer::json(404, &echo),
+            "broken status 404, no model for ***",
+        ),
+        (
+            FakeAnswer::new(502, "text/html", "<html><h1>Bad gateway</h1></html>"),
+            "transient 502 None a web page instead of an answer",
+        ),
+        (
+            FakeAnswer::new(200, "text/html", "<html>log in</html>"),
+            "broken `127.0.0.1` answers with a web page instead of JSON; is `api_base` right?",
+        ),
+    ] {
+        assert_eq!(seen(Wire::Chat, answer).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let other = FakeModelApi::start([FakeAnswer::json(200, "{}")]).unwrap();
+    for status in [301, 302, 307, 308] {
+        let target = format!(
+            "{}/chat/completions",
+            other.url().replace("127.0.0.1", "localhost")
+        );
+        let moved = FakeAnswer::new(status, "text/plain", "").header("location", &target);
+        let seen = seen(Wire::Chat, moved).await;
+        let expected = format!(
+            "broken status {status}, it sends us on to `localhost`, where the credential does not belong"
+        );
+        assert_eq!(seen, expected);
+    }
+    assert_eq!(other.heard(), []);
+}
+
+#[tokio::test]
+async fn nobody_is_waited_for_too_long() {
+    let long = Duration::from_secs(20);
+    let timeouts = |first_byte, idle, total| Timeouts {
+        connect: Duration::from_secs(5),
+        first_byte: Duration::from_millis(first_byte),
+        idle: Duration::from_millis(idle),
+        total: Duration::from_millis(total),
+    };
+    let dawdling = (0..60).fold(FakeAnswer::stream(), |answer, _| {
+        answer.event(HALF).wait(Duration::from_millis(50))
+    });
+    for (answer, timeouts, expected) in [
+        (
+            FakeAnswer::stream().wait(long),
+            timeouts(200, 5000, 9000),
+            "the answer of model `acme/one` was cut off: no answer began within 0.2 s",
+        ),
+        (
+            FakeAnswer::stream().event(HALF).wait(long),
+            timeouts(5000, 200, 9000),
+            "the answer of model `acme/one` was cut off: nothing more came within 0.2 s",
+        ),
+        (
+            dawdling,
+            timeouts(5000, 5000, 400),
+            "the answer of model `acme/one` was cut off: it did not come to its end within 0.4 s",
+        ),
+    ] {
+        let api = FakeModelApi::start([answer]).unwrap();
+        let mut settings = settings("acme/one", Wire::Chat, &api.url(), KEY);
+        settings.timeouts = timeouts;
+        let started = Instant::now();
+        let error = ask(&HttpModel::new(settings).unwrap()).await.unwrap_err();
+        assert_eq!(error.to_string(), expected);
+        assert!(started.elapsed() < long / 4);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_beyond_the_limit_is_cut_and_says_so() {
+    let piece = "x".repeat(256 * 1024);
+    let event = serde_json::json!({"choices": [{"delta": {"content": piece}}]}).to_string();
+    let endless = (0..40).fold(FakeAnswer::stream(), |answer, _| answer.event(&event));
+    let api = FakeModelApi::start([endless]).unwrap();
+    let reply = ask(&model(Wire::Chat, &api)).await.unwrap();
+    assert_eq!(reply.finish, Finish::Length);
+    assert!(reply.text.len() > MAX_REPLY_BYTES && reply.text.len() < MAX_REPLY_BYTES * 2);
+    assert!(reply.usage.output_tokens > 500_000, "{:?}", reply.usage);
+}
+
+#[tokio::test]
+async fn nonsense_is_not_counted() {
+    for usage in [
+        r#"{"prompt_tokens":-5,"completion_tokens":1e18}"#,
+        r#"{"prompt_tokens":0,"completion_tokens":0}"#,
+        "null",
+    ] {
+        let body = format!(
+            r#"{{"choices":[{{"message":{{"content":"123456"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
+        );
+        let api = FakeModelApi::start([FakeAnswer::json(200, &body)]).unwrap();
+        let reply = ask(&model(Wire::Chat, &api)).await.unwrap();
+        let expected = Usage {
+            input_tokens: 6,
+            output_tokens: 2,
+            ..Usage::default()
+        };
+        assert_eq!(reply.usage, expected, "{usage}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_there_can_be_asked_again() {
+    let address = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let settings = settings("acme/one", Wire::Chat, &format!("http://{address}"), KEY);
+    let error = ask(&HttpModel::new(settings).unwrap()).await.unwrap_err();
+    let ModelError::Transient {
+        status: 0, message, ..
+    } = error
+    else {
+        panic!("{error:?}");
+    };
+    assert!(
+        message.starts_with("cannot reach `127.0.0.1`: "),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_key_goes_nowhere_that_others_can_read() {
+    let refused = |base: &str| {
+        let settings = settings("acme/one", Wire::Chat, base, KEY);
+        HttpModel::new(settings).map(drop)
+    };
+    let wrong = |base: &str, why| {
+        Err(SettingsError::Base {
+            base: base.into(),
+            why,
+        })
+    };
+    for base in [
+        "https://example.com/v1",
+        "http://localhost:4000",
+        "http://10.0.0.7:8000/v1",
+        "http://litellm:4000",
+        "http://[::1]:11434",
+    ] {
+        assert_eq!(refused(base), Ok(()), "{base}");
+    }
+    let open = "the key could be read on the way, so it must begin with `https://`";
+    let user = "a user or a password has no place in it, the key is in a variable";
+    assert_eq!(
+        refused("http://example.com/v1"),
+        wrong("http://example.com/v1", open)
+    );
+    assert_eq!(
+        refused("https://me:pw@example.com/"),
+        wrong("https://example.com/", user)
+    );
+    assert_eq!(
+        refused("ftp://example.com/"),
+        wrong(
+            "ftp://example.com/",
+            "it must begin with `https://` or `http://`"
+        )
+    );
+    assert_eq!(refused("nowhere"), wrong("nowhere", "it is no URL"));
+    let mut settings = settings("acme/one", Wire::Chat, "https://example.com", "two\nlines");
+    settings.temperature = None;
+    assert_eq!(
+        HttpModel::new(settings).map(drop),
+        Err(SettingsError::Key {
+            variable: "TEST_API_KEY".into()
+        })
+    );
+}

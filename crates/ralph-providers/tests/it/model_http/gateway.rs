@@ -1,0 +1,87 @@
+//! The wires as a real LiteLLM proxy speaks them.
+
+use ralph_core::action;
+use ralph_core::ports::ModelError;
+use ralph_core::profile::Wire;
+use ralph_providers::model::http::HttpModel;
+use ralph_test::{LiteLlm, left_out_without_litellm};
+
+use super::{ask, settings};
+
+const CONFIG: &str = r#"
+model_list:
+  - model_name: "zai/glm-4.7"
+    litellm_params: &mocked
+      model: "zai/glm-4.7"
+      api_key: "unused"
+      mock_response: '{"summary":"ready","actions":[],"claims":{"checkboxes_checked":[],"milestones_completed":[]}}'
+  - model_name: "openai/gpt-5"
+    litellm_params: {<<: *mocked, model: "openai/gpt-5"}
+  - model_name: "openai/gpt-5.1-codex-max"
+    litellm_params: {<<: *mocked, model: "openai/gpt-5.1-codex-max"}
+  - model_name: "anthropic/claude-sonnet-4-6"
+    litellm_params: {<<: *mocked, model: "anthropic/claude-sonnet-4-6"}
+  - model_name: "ollama/qwen3"
+    litellm_params: {<<: *mocked, model: "ollama/qwen3"}
+  - model_name: "busy"
+    litellm_params: {model: "openai/gpt-5", api_key: "unused", mock_response: "litellm.RateLimitError"}
+router_settings: {num_retries: 0}
+"#;
+
+fn model(name: &str, wire: Wire, proxy: &LiteLlm, key: &str) -> HttpModel {
+    HttpModel::new(settings(name, wire, &proxy.url(), key)).unwrap()
+}
+
+#[tokio::test]
+async fn a_gateway_answers_on_every_wire_that_it_has() {
+    if left_out_without_litellm() {
+        return;
+    }
+    let proxy = LiteLlm::start(CONFIG);
+    for (name, wire) in [
+        ("litellm_proxy/zai/glm-4.7", Wire::Chat),
+        ("litellm_proxy/openai/gpt-5", Wire::Chat),
+        ("litellm_proxy/openai/gpt-5.1-codex-max", Wire::Chat),
+        ("litellm_proxy/anthropic/claude-sonnet-4-6", Wire::Chat),
+        ("litellm_proxy/ollama/qwen3", Wire::Chat),
+        ("litellm_proxy/anthropic/claude-sonnet-4-6", Wire::Messages),
+        ("litellm_proxy/openai/gpt-5", Wire::Gemini),
+    ] {
+        let reply = ask(&model(name, wire, &proxy, LiteLlm::KEY)).await;
+        let reply = reply.unwrap_or_else(|error| panic!("{name} {wire:?}: {error}"));
+        let response = action::parse(&reply.text).unwrap();
+        assert_eq!(response.summary, "ready", "{name}");
+        assert!(reply.usage.input_tokens > 0 && reply.usage.output_tokens > 0);
+        if let Some(answered) = &reply.answered_by {
+            assert!(name.ends_with(answered.as_str()), "{name} {answered}");
+        }
+        if (name, wire) == ("litellm_proxy/zai/glm-4.7", Wire::Chat) {
+            let price = ralph_core::price::known(name).unwrap();
+            let cost = ralph_core::price::cost(&price, &reply.usage);
+            assert_eq!(reply.billed, Some(cost), "{:?}", reply.usage);
+        }
+    }
+    // Its mock of this wire breaks off at the start of a stream: an error, and never an answer.
+    let codex = model(
+        "litellm_proxy/openai/gpt-5",
+        Wire::Responses,
+        &proxy,
+        LiteLlm::KEY,
+    );
+    if let Ok(reply) = ask(&codex).await {
+        assert_eq!(action::parse(&reply.text).unwrap().summary, "ready");
+    }
+    refusals(&proxy).await;
+}
+
+async fn refusals(proxy: &LiteLlm) {
+    let busy = model("litellm_proxy/busy", Wire::Chat, proxy, LiteLlm::KEY);
+    let error = ask(&busy).await.unwrap_err();
+    assert!(
+        matches!(error, ModelError::Transient { status: 429, .. }),
+        "{error:?}"
+    );
+    let unknown = model("litellm_proxy/unknown", Wire::Chat, proxy, LiteLlm::KEY);
+    let error = ask(&unknown).await.unwrap_err();
+    assert!(matches!(error, ModelError::Broken { .. }), "{error:?}");
+}

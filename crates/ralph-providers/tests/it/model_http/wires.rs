@@ -1,0 +1,201 @@
+//! What is sent and what is read, on each wire, as providers really answer.
+
+use ralph_core::ports::{Finish, Usage};
+use ralph_core::profile::Wire;
+use ralph_test::{FakeAnswer, FakeModelApi};
+use serde_json::Value;
+
+use super::{ask, model};
+
+const ALL: [Wire; 4] = [Wire::Chat, Wire::Responses, Wire::Messages, Wire::Gemini];
+
+/// A stream as the provider of a wire sends it.
+fn stream(wire: Wire) -> FakeAnswer {
+    let answer = FakeAnswer::stream().text(": keep alive\n\n");
+    match wire {
+        Wire::Chat => answer
+            .event(r#"{"model":"one-2026","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#)
+            .event(r#"{"choices":[{"index":0,"delta":{"reasoning_content":"hm"}}]}"#)
+            .event(r#"{"choices":[{"index":0,"delta":{"content":"hél"}}]}"#)
+            .event(r#"{"choices":[{"index":0,"delta":{"content":"lo"},"finish_reason":"stop"}]}"#)
+            .event(r#"{"choices":[{"index":0,"delta":{}}],"usage":{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":60}}}"#)
+            .event("[DONE]"),
+        Wire::Responses => answer
+            .named("response.created", r#"{"type":"response.created","response":{"id":"r"}}"#)
+            .named("response.output_text.delta", r#"{"type":"response.output_text.delta","delta":"hél"}"#)
+            .named("response.output_text.delta", r#"{"type":"response.output_text.delta","delta":"lo"}"#)
+            .named("response.completed", r#"{"type":"response.completed","response":{"model":"one-2026","status":"completed","error":null,"usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":60},"output_tokens":7}}}"#),
+        Wire::Messages => answer
+            .named("message_start", r#"{"type":"message_start","message":{"model":"one-2026","usage":{"input_tokens":40,"cache_read_input_tokens":60,"cache_creation_input_tokens":0,"output_tokens":1}}}"#)
+            .named("ping", r#"{"type":"ping"}"#)
+            .named("content_block_start", r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#)
+            .named("content_block_delta", r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}"#)
+            .named("content_block_delta", r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hél"}}"#)
+            .named("content_block_delta", r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"lo"}}"#)
+            .named("message_delta", r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":7}}"#)
+            .named("message_stop", r#"{"type":"message_stop"}"#),
+        Wire::Gemini => answer
+            .event(r#"{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"hél"}]}}],"modelVersion":"one-2026"}"#)
+            .event(r#"{"candidates":[{"content":{"parts":[{"text":"lo"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":60,"candidatesTokenCount":4,"thoughtsTokenCount":3}}"#),
+    }
+}
+
+/// A whole answer, which some servers send though a stream was asked for.
+fn whole(wire: Wire) -> &'static str {
+    match wire {
+        Wire::Chat => {
+            r#"{"model":"one-2026","choices":[{"message":{"content":"héllo"},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":60}}}"#
+        }
+        Wire::Responses => {
+            r#"{"model":"one-2026","status":"completed","error":null,"output":[{"type":"reasoning"},{"type":"message","content":[{"type":"output_text","text":"héllo"}]}],"usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":60},"output_tokens":7}}"#
+        }
+        Wire::Messages => {
+            r#"{"model":"one-2026","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"héllo"}],"stop_reason":"end_turn","usage":{"input_tokens":40,"cache_read_input_tokens":60,"output_tokens":7}}"#
+        }
+        Wire::Gemini => {
+            r#"[{"candidates":[{"content":{"parts":[{"text":"hél"}]}}],"modelVersion":"one-2026"},{"candidates":[{"content":{"parts":[{"text":"lo"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":60,"candidatesTokenCount":7}}]"#
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_read_as_a_stream_and_as_a_whole() {
+    for wire in ALL {
+        let api = FakeModelApi::start([stream(wire), FakeAnswer::json(200, whole(wire))]).unwrap();
+        let model = model(wire, &api);
+        for _ in 0..2 {
+            let reply = ask(&model).await.unwrap();
+            assert_eq!(reply.text, "héllo", "{wire:?}");
+            assert_eq!(reply.finish, Finish::Complete);
+            assert_eq!(reply.answered_by.as_deref(), Some("one-2026"));
+            let usage = Usage {
+                input_tokens: 100,
+                output_tokens: 7,
+                cache_read_tokens: 60,
+                cache_write_tokens: 0,
+            };
+            assert_eq!(reply.usage, usage, "{wire:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_question_is_what_the_wire_wants() {
+    for (wire, line, key, expected) in [
+        (
+            Wire::Chat,
+            "POST /chat/completions HTTP/1.1",
+            "authorization",
+            r#"{"model":"one","messages":[{"role":"system","content":"the rules"},{"role":"user","content":"the task"}],"stream":true,"stream_options":{"include_usage":true},"max_tokens":1000,"temperature":0.5,"response_format":{"type":"json_schema","json_schema":{"name":"reply","strict":true,"schema":"SCHEMA"}}}"#,
+        ),
+        (
+            Wire::Responses,
+            "POST /responses HTTP/1.1",
+            "authorization",
+            r#"{"model":"one","instructions":"the rules","input":"the task","stream":true,"store":false,"max_output_tokens":1000,"temperature":0.5,"text":{"format":{"type":"json_schema","name":"reply","strict":true,"schema":"SCHEMA"}}}"#,
+        ),
+        (
+            Wire::Messages,
+            "POST /v1/messages HTTP/1.1",
+            "x-api-key",
+            r#"{"model":"one","max_tokens":1000,"system":[{"type":"text","text":"the rules"}],"messages":[{"role":"user","content":"the task"}],"stream":true,"temperature":0.5,"output_config":{"format":{"type":"json_schema","schema":"SCHEMA"}}}"#,
+        ),
+        (
+            Wire::Gemini,
+            "POST /v1beta/models/one:streamGenerateContent?alt=sse HTTP/1.1",
+            "x-goog-api-key",
+            r#"{"systemInstruction":{"parts":[{"text":"the rules"}]},"contents":[{"role":"user","parts":[{"text":"the task"}]}],"generationConfig":{"maxOutputTokens":1000,"temperature":0.5,"responseMimeType":"application/json","responseJsonSchema":"SCHEMA"}}"#,
+        ),
+    ] {
+        let api = FakeModelApi::start([stream(wire)]).unwrap();
+        ask(&model(wire, &api)).await.unwrap();
+        let heard = &api.heard()[0];
+        assert_eq!(heard.line, line);
+        assert!(heard.headers[key].ends_with(super::KEY), "{wire:?}");
+        let schema = ralph_core::action::json_schema().to_string();
+        let body: Value = serde_json::from_str(&heard.body).unwrap();
+        assert_eq!(body.to_string().replace(&schema, "\"SCHEMA\""), expected);
+    }
+}
+
+#[tokio::test]
+async fn why_an_answer_ended_is_understood() {
+    let chat = |reason: &str| {
+        (
+            Wire::Chat,
+            format!(
+                r#"{{"choices":[{{"message":{{"content":"x"}},"finish_reason":"{reason}"}}]}}"#
+            ),
+        )
+    };
+    let responses = |reason: &str| {
+        (
+            Wire::Responses,
+            format!(r#"{{"output":[],"incomplete_details":{{"reason":"{reason}"}}}}"#),
+        )
+    };
+    let messages = |reason: &str| {
+        (
+            Wire::Messages,
+            format!(r#"{{"content":[{{"type":"text","text":"x"}}],"stop_reason":"{reason}"}}"#),
+        )
+    };
+    let gemini = |reason: &str| {
+        (
+            Wire::Gemini,
+            format!(r#"{{"candidates":[{{"content":{{"parts":[]}},"finishReason":"{reason}"}}]}}"#),
+        )
+    };
+    for ((wire, body), finish) in [
+        (chat("length"), Finish::Length),
+        (chat("content_filter"), Finish::Refused),
+        (chat("stop"), Finish::Complete),
+        (responses("max_output_tokens"), Finish::Length),
+        (responses("content_filter"), Finish::Refused),
+        (messages("max_tokens"), Finish::Length),
+        (messages("refusal"), Finish::Refused),
+        (messages("stop_sequence"), Finish::Complete),
+        (gemini("MAX_TOKENS"), Finish::Length),
+        (gemini("SAFETY"), Finish::Refused),
+        (
+            (
+                Wire::Gemini,
+                r#"{"promptFeedback":{"blockReason":"OTHER"}}"#.to_owned(),
+            ),
+            Finish::Refused,
+        ),
+    ] {
+        let api = FakeModelApi::start([FakeAnswer::json(200, &body)]).unwrap();
+        let reply = ask(&model(wire, &api)).await.unwrap();
+        assert_eq!(reply.finish, finish, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_model_refuses_is_left_out_from_then_on() {
+    let refusals = [
+        "Unsupported value: 'temperature' does not support 0.5 with this model.",
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
+    ];
+    let mut answers: Vec<FakeAnswer> = refusals
+        .iter()
+        .map(|message| {
+            let body = serde_json::json!({"error": {"message": message, "code": "unsupported"}});
+            FakeAnswer::json(400, &body.to_string())
+        })
+        .collect();
+    answers.push(stream(Wire::Chat));
+    let api = FakeModelApi::start(answers).unwrap();
+    let model = model(Wire::Chat, &api);
+    assert_eq!(ask(&model).await.unwrap().text, "héllo");
+    assert_eq!(ask(&model).await.unwrap().text, "héllo");
+    let heard = api.heard();
+    assert_eq!(heard.len(), 5);
+    for request in &heard[3..] {
+        let body: Value = serde_json::from_str(&request.body).unwrap();
+        assert_eq!(body["max_completion_tokens"], 1000);
+        assert_eq!(body["response_format"]["type"], "json_object");
+        assert!(body.get("temperature").is_none() && body.get("max_tokens").is_none());
+    }
+}

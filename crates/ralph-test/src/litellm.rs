@@ -1,0 +1,144 @@
+//! A real LiteLLM proxy, for tests that want to hear more than their own fake.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long the proxy may take to start on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(100);
+
+/// Returns whether the calling test is to end at once, because `RALPH_TEST_NO_LITELLM` asks for it.
+#[must_use]
+#[expect(clippy::print_stderr, reason = "a test that is left out says so")]
+pub fn left_out_without_litellm() -> bool {
+    let asked = std::env::var_os("RALPH_TEST_NO_LITELLM").is_some_and(|value| !value.is_empty());
+    if asked {
+        eprintln!("left out: RALPH_TEST_NO_LITELLM is set");
+    }
+    asked
+}
+
+/// A LiteLLM proxy that answers for its models by itself; it ends when this value is dropped.
+#[derive(Debug)]
+pub struct LiteLlm {
+    process: Child,
+    port: u16,
+    directory: tempfile::TempDir,
+}
+
+impl LiteLlm {
+    /// The key that the proxy takes.
+    pub const KEY: &str = "sk-the-master-key-of-a-test";
+
+    /// Installs the proxy if need be and starts it with the text of a `config.yaml`.
+    ///
+    /// # Panics
+    /// If it cannot be installed or started: a test must not seem to pass because the machine cannot
+    /// run it.
+    #[must_use]
+    pub fn start(config: &str) -> Self {
+        match Self::try_start(config) {
+            Ok(proxy) => proxy,
+            Err(error) => panic!(
+                "no LiteLLM proxy can be started ({error}): see `scripts/litellm`, or set RALPH_TEST_NO_LITELLM=1 to leave this test out"
+            ),
+        }
+    }
+
+    fn try_start(config: &str) -> io::Result<Self> {
+        let program = program()?;
+        let directory = tempfile::tempdir()?;
+        let file = directory.path().join("config.yaml");
+        std::fs::write(&file, config)?;
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let log = std::fs::File::create(directory.path().join("log"))?;
+        let process = Command::new(program)
+            .args(["--host", "127.0.0.1", "--port", &port.to_string()])
+            .arg("--config")
+            .arg(&file)
+            .current_dir(directory.path())
+            .env("LITELLM_MASTER_KEY", Self::KEY)
+            .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+            .env("LITELLM_LOG", "ERROR")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
+        let mut proxy = Self {
+            process,
+            port,
+            directory,
+        };
+        proxy.wait_until_it_answers()?;
+        Ok(proxy)
+    }
+
+    fn wait_until_it_answers(&mut self) -> io::Result<()> {
+        let started = Instant::now();
+        while started.elapsed() < PATIENCE {
+            if self.is_alive() {
+                return Ok(());
+            }
+            if let Some(status) = self.process.try_wait()? {
+                return Err(io::Error::other(format!(
+                    "it ended with {status}: {}",
+                    self.last_words()
+                )));
+            }
+            thread::sleep(Duration::from_millis(200));
+        }
+        Err(io::Error::other(format!(
+            "it did not answer within {} s: {}",
+            PATIENCE.as_secs(),
+            self.last_words()
+        )))
+    }
+
+    fn is_alive(&self) -> bool {
+        let ask = || -> io::Result<bool> {
+            let mut connection = TcpStream::connect(("127.0.0.1", self.port))?;
+            connection.set_read_timeout(Some(Duration::from_secs(5)))?;
+            connection.write_all(
+                b"GET /health/liveliness HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
+            )?;
+            let mut answer = String::new();
+            connection.read_to_string(&mut answer)?;
+            Ok(answer.starts_with("HTTP/1.1 200"))
+        };
+        ask().unwrap_or(false)
+    }
+
+    fn last_words(&self) -> String {
+        let log = std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().rev().take(3).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
+    }
+
+    /// Returns the address of the proxy: `http://127.0.0.1:PORT`.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+}
+
+impl Drop for LiteLlm {
+    fn drop(&mut self) {
+        // One that has ended already is as good; a test that is over cannot do more about a failure.
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// Installs the proxy if it is not there, and returns its program.
+fn program() -> io::Result<PathBuf> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/litellm");
+    let output = Command::new(script).stdin(Stdio::null()).output()?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(words.trim().to_owned()));
+    }
+    let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    Ok(PathBuf::from(path))
+}

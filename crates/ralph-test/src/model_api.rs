@@ -1,0 +1,246 @@
+//! A model API on loopback whose answers a test writes, byte for byte.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// A server that gives the answers of a test, in order; the last one repeats.
+///
+/// It speaks plain HTTP/1.1 over its own sockets, so that an answer can break off, dawdle or lie about
+/// its length in any way that a real one does. Its threads end with the process.
+#[derive(Debug)]
+pub struct FakeModelApi {
+    address: SocketAddr,
+    heard: Arc<Mutex<Vec<HeardRequest>>>,
+}
+
+/// A request as it arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeardRequest {
+    /// The first line without its end: `POST /v1/chat/completions HTTP/1.1`.
+    pub line: String,
+    /// The headers, their names in small letters.
+    pub headers: BTreeMap<String, String>,
+    /// The body.
+    pub body: String,
+}
+
+/// What is answered.
+#[derive(Debug, Clone)]
+pub struct FakeAnswer {
+    status: u16,
+    headers: Vec<(String, String)>,
+    pieces: Vec<Piece>,
+    is_stream: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Piece {
+    Text(String),
+    Wait(Duration),
+    /// The connection is closed as if somebody had pulled the plug.
+    Cut,
+}
+
+impl FakeAnswer {
+    /// Answers with a status and a body of a known length.
+    #[must_use]
+    pub fn new(status: u16, kind: &str, body: &str) -> Self {
+        Self {
+            status,
+            headers: vec![("content-type".into(), kind.into())],
+            pieces: vec![Piece::Text(body.into())],
+            is_stream: false,
+        }
+    }
+
+    /// Answers with JSON.
+    #[must_use]
+    pub fn json(status: u16, body: &str) -> Self {
+        Self::new(status, "application/json", body)
+    }
+
+    /// Answers with a stream of events that has none yet.
+    #[must_use]
+    pub fn stream() -> Self {
+        Self {
+            status: 200,
+            headers: vec![("content-type".into(), "text/event-stream".into())],
+            pieces: Vec::new(),
+            is_stream: true,
+        }
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Adds an event without a name.
+    #[must_use]
+    pub fn event(self, data: &str) -> Self {
+        self.text(&format!("data: {data}\n\n"))
+    }
+
+    /// Adds an event with a name.
+    #[must_use]
+    pub fn named(self, name: &str, data: &str) -> Self {
+        self.text(&format!("event: {name}\ndata: {data}\n\n"))
+    }
+
+    /// Adds a piece of the body as it is.
+    #[must_use]
+    pub fn text(mut self, text: &str) -> Self {
+        self.pieces.push(Piece::Text(text.into()));
+        self
+    }
+
+    /// Waits before what follows.
+    #[must_use]
+    pub fn wait(mut self, time: Duration) -> Self {
+        self.pieces.push(Piece::Wait(time));
+        self
+    }
+
+    /// Closes the connection in the middle of the body.
+    #[must_use]
+    pub fn cut(mut self) -> Self {
+        self.pieces.push(Piece::Cut);
+        self
+    }
+
+    fn write(&self, out: &mut TcpStream) -> io::Result<()> {
+        // In one piece: a client that hears half of a head waits for the rest.
+        let mut head = Vec::new();
+        write!(
+            head,
+            "HTTP/1.1 {} Status\r\nconnection: close\r\n",
+            self.status
+        )?;
+        for (name, value) in &self.headers {
+            write!(head, "{name}: {value}\r\n")?;
+        }
+        let length: usize = self.pieces.iter().map(Piece::length).sum();
+        if self.is_stream {
+            write!(head, "transfer-encoding: chunked\r\n\r\n")?;
+        } else {
+            write!(head, "content-length: {length}\r\n\r\n")?;
+        }
+        out.write_all(&head)?;
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) if self.is_stream => {
+                    out.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes())?;
+                }
+                Piece::Text(text) => out.write_all(text.as_bytes())?,
+                Piece::Wait(time) => thread::sleep(*time),
+                Piece::Cut => return Ok(()),
+            }
+            out.flush()?;
+        }
+        if self.is_stream {
+            out.write_all(b"0\r\n\r\n")?;
+        }
+        Ok(())
+    }
+}
+
+impl Piece {
+    fn length(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            // Somebody waits for these bytes, and they never come.
+            Self::Cut => 1000,
+            Self::Wait(_) => 0,
+        }
+    }
+}
+
+impl FakeModelApi {
+    /// Starts a server with these answers.
+    pub fn start(answers: impl IntoIterator<Item = FakeAnswer>) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let answers: Arc<Mutex<VecDeque<FakeAnswer>>> =
+            Arc::new(Mutex::new(answers.into_iter().collect()));
+        let log = heard.clone();
+        thread::spawn(move || {
+            for connection in listener.incoming().map_while(Result::ok) {
+                let (log, answers) = (log.clone(), answers.clone());
+                thread::spawn(move || serve(connection, &log, &answers));
+            }
+        });
+        Ok(Self { address, heard })
+    }
+
+    /// Returns the address of the server: `http://127.0.0.1:PORT`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Returns what was asked so far.
+    pub fn heard(&self) -> Vec<HeardRequest> {
+        locked(&self.heard).clone()
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Answers one request; a client that goes away is no error.
+fn serve(
+    mut connection: TcpStream,
+    log: &Mutex<Vec<HeardRequest>>,
+    answers: &Mutex<VecDeque<FakeAnswer>>,
+) {
+    let Ok(Some(request)) = read(&connection) else {
+        return;
+    };
+    let answer = {
+        let mut answers = locked(answers);
+        locked(log).push(request);
+        if answers.len() > 1 {
+            answers.pop_front()
+        } else {
+            answers.front().cloned()
+        }
+    };
+    if let Some(answer) = answer {
+        answer.write(&mut connection).ok();
+    }
+}
+
+/// Reads a request; none if the connection was closed without one.
+fn read(connection: &TcpStream) -> io::Result<Option<HeardRequest>> {
+    let mut reader = BufReader::new(connection);
+    let mut line = String::new();
+    if reader.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header)?;
+        let Some((name, value)) = header.trim_end().split_once(':') else {
+            break;
+        };
+        headers.insert(name.to_lowercase(), value.trim().to_owned());
+    }
+    let length = headers
+        .get("content-length")
+        .and_then(|length| length.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut body)?;
+    Ok(Some(HeardRequest {
+        line: line.trim_end().to_owned(),
+        headers,
+        body: String::from_utf8_lossy(&body).into_owned(),
+    }))
+}

@@ -1,0 +1,96 @@
+//! OpenAI's Chat Completions.
+
+use serde_json::{Value, json};
+
+use super::responses;
+use super::scenario::{Answer, Step};
+use super::wire::Asked;
+
+pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
+    let chunk = |delta: Value, finish: Option<&str>| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+        let mut object = head(asked, "chat.completion.chunk");
+        object["choices"] = json!([choice]);
+        object
+    };
+    let delta = match &step.answer {
+        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => {
+            json!({"content": text})
+        }
+        Answer::Tool { name, input } => {
+            let mut call = tool_call(asked, name, input);
+            call["index"] = json!(0);
+            json!({"tool_calls": [call]})
+        }
+        Answer::Error { .. } | Answer::Body { .. } => return Vec::new(),
+    };
+    let begun = json!({"role": "assistant", "content": null});
+    let mut events = vec![data(&chunk(begun, None)), data(&chunk(delta, None))];
+    if let Answer::Fail {
+        status, message, ..
+    } = &step.answer
+    {
+        events.push(data(&responses::error(*status, message)));
+    } else if !matches!(step.answer, Answer::Cut(_)) {
+        events.push(data(&chunk(json!({}), Some(finish_reason(step)))));
+        let mut last = head(asked, "chat.completion.chunk");
+        last["choices"] = json!([]);
+        last["usage"] = usage(step);
+        events.push(data(&last));
+        events.push("data: [DONE]\n\n".into());
+    }
+    events
+}
+
+pub(super) fn whole(step: &Step, asked: &Asked<'_>) -> Value {
+    let message = match &step.answer {
+        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => {
+            json!({"role": "assistant", "content": text})
+        }
+        Answer::Tool { name, input } => json!({
+            "role": "assistant",
+            "content": null,
+            "tool_calls": [tool_call(asked, name, input)],
+        }),
+        Answer::Error { .. } | Answer::Body { .. } => Value::Null,
+    };
+    let choice = json!({"index": 0, "message": message, "finish_reason": finish_reason(step)});
+    let mut object = head(asked, "chat.completion");
+    object["choices"] = json!([choice]);
+    object["usage"] = usage(step);
+    object
+}
+
+fn head(asked: &Asked<'_>, object: &str) -> Value {
+    let id = format!("chatcmpl-fake{:04}", asked.number);
+    json!({"id": id, "object": object, "created": 1, "model": asked.model})
+}
+
+fn tool_call(asked: &Asked<'_>, name: &str, input: &Value) -> Value {
+    json!({
+        "id": format!("call_fake{:04}", asked.number),
+        "type": "function",
+        "function": {"name": name, "arguments": input.to_string()},
+    })
+}
+
+fn finish_reason(step: &Step) -> &'static str {
+    if matches!(step.answer, Answer::Tool { .. }) {
+        "tool_calls"
+    } else {
+        "stop"
+    }
+}
+
+fn usage(step: &Step) -> Value {
+    json!({
+        "prompt_tokens": step.usage.input_tokens,
+        "prompt_tokens_details": {"cached_tokens": step.usage.cache_read_tokens},
+        "completion_tokens": step.usage.output_tokens,
+        "total_tokens": step.usage.total(),
+    })
+}
+
+fn data(object: &Value) -> String {
+    format!("data: {object}\n\n")
+}

@@ -1,0 +1,100 @@
+//! Anthropic's Messages.
+
+use serde_json::{Value, json};
+
+use super::scenario::{Answer, Step};
+use super::wire::{Asked, typed_event};
+
+pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
+    let mut begun = whole(step, asked);
+    begun["content"] = json!([]);
+    begun["stop_reason"] = Value::Null;
+    begun["usage"]["output_tokens"] = json!(1);
+    let mut events = vec![
+        json!({"type": "message_start", "message": begun}),
+        json!({"type": "ping"}),
+    ];
+    let (block, delta) = match &step.answer {
+        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => (
+            json!({"type": "text", "text": ""}),
+            json!({"type": "text_delta", "text": text}),
+        ),
+        Answer::Tool { name, input } => (
+            json!({"type": "tool_use", "id": tool_id(asked), "name": name, "input": {}}),
+            json!({"type": "input_json_delta", "partial_json": input.to_string()}),
+        ),
+        Answer::Error { .. } | Answer::Body { .. } => return Vec::new(),
+    };
+    events.push(json!({"type": "content_block_start", "index": 0, "content_block": block}));
+    events.push(json!({"type": "content_block_delta", "index": 0, "delta": delta}));
+    if let Answer::Fail {
+        status, message, ..
+    } = &step.answer
+    {
+        events.push(error(*status, message));
+    } else if !matches!(step.answer, Answer::Cut(_)) {
+        events.push(json!({"type": "content_block_stop", "index": 0}));
+        events.push(json!({
+            "type": "message_delta",
+            "delta": {"stop_reason": stop_reason(step), "stop_sequence": null},
+            "usage": {"output_tokens": step.usage.output_tokens},
+        }));
+        events.push(json!({"type": "message_stop"}));
+    }
+    events.iter().map(typed_event).collect()
+}
+
+pub(super) fn whole(step: &Step, asked: &Asked<'_>) -> Value {
+    let content = match &step.answer {
+        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => {
+            json!({"type": "text", "text": text})
+        }
+        Answer::Tool { name, input } => {
+            json!({"type": "tool_use", "id": tool_id(asked), "name": name, "input": input})
+        }
+        Answer::Error { .. } | Answer::Body { .. } => Value::Null,
+    };
+    let usage = step.usage;
+    let cached = usage.cache_read_tokens + usage.cache_write_tokens;
+    json!({
+        "id": format!("msg_fake{:04}", asked.number),
+        "type": "message",
+        "role": "assistant",
+        "model": asked.model,
+        "content": [content],
+        "stop_reason": stop_reason(step),
+        "stop_sequence": null,
+        "usage": {
+            "input_tokens": usage.input_tokens.saturating_sub(cached),
+            "cache_creation_input_tokens": usage.cache_write_tokens,
+            "cache_read_input_tokens": usage.cache_read_tokens,
+            "output_tokens": usage.output_tokens,
+        },
+    })
+}
+
+pub(super) fn error(status: u16, message: &str) -> Value {
+    let kind = match status {
+        401 => "authentication_error",
+        402 => "billing_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        400..=499 => "invalid_request_error",
+        _ => "api_error",
+    };
+    json!({"type": "error", "error": {"type": kind, "message": message}})
+}
+
+fn stop_reason(step: &Step) -> &'static str {
+    if matches!(step.answer, Answer::Tool { .. }) {
+        "tool_use"
+    } else {
+        "end_turn"
+    }
+}
+
+fn tool_id(asked: &Asked<'_>) -> String {
+    format!("toolu_fake{:04}", asked.number)
+}

@@ -1,0 +1,97 @@
+//! OpenAI's Responses.
+
+use serde_json::{Value, json};
+
+use super::scenario::{Answer, Step};
+use super::wire::{Asked, typed_event};
+
+pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
+    let done = whole(step, asked);
+    let mut begun = done.clone();
+    begun["status"] = json!("in_progress");
+    begun["output"] = json!([]);
+    begun["usage"] = Value::Null;
+    let item = done["output"][0].clone();
+    let mut item_begun = item.clone();
+    item_begun["status"] = json!("in_progress");
+    let mut events = vec![
+        json!({"type": "response.created", "response": begun.clone()}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": item_begun}),
+    ];
+    match &step.answer {
+        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => events.push(json!({
+            "type": "response.output_text.delta",
+            "item_id": item["id"], "output_index": 0, "content_index": 0, "delta": text,
+        })),
+        Answer::Tool { input, .. } => events.push(json!({
+            "type": "response.function_call_arguments.delta",
+            "item_id": item["id"], "output_index": 0, "delta": input.to_string(),
+        })),
+        Answer::Error { .. } | Answer::Body { .. } => return Vec::new(),
+    }
+    if let Answer::Fail {
+        status, message, ..
+    } = &step.answer
+    {
+        let mut failed = begun;
+        failed["status"] = json!("failed");
+        failed["error"] = error(*status, message)["error"].take();
+        events.push(json!({"type": "response.failed", "response": failed}));
+    } else if !matches!(step.answer, Answer::Cut(_)) {
+        events.push(json!({"type": "response.output_item.done", "output_index": 0, "item": item}));
+        events.push(json!({"type": "response.completed", "response": done}));
+    }
+    for (number, event) in events.iter_mut().enumerate() {
+        event["sequence_number"] = json!(number);
+    }
+    events.iter().map(typed_event).collect()
+}
+
+pub(super) fn whole(step: &Step, asked: &Asked<'_>) -> Value {
+    let number = asked.number;
+    let item = match &step.answer {
+        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => json!({
+            "id": format!("msg_fake{number:04}"),
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        }),
+        Answer::Tool { name, input } => json!({
+            "id": format!("fc_fake{number:04}"),
+            "type": "function_call",
+            "status": "completed",
+            "call_id": format!("call_fake{number:04}"),
+            "name": name,
+            "arguments": input.to_string(),
+        }),
+        Answer::Error { .. } | Answer::Body { .. } => Value::Null,
+    };
+    let usage = step.usage;
+    json!({
+        "id": format!("resp_fake{number:04}"),
+        "object": "response",
+        "status": "completed",
+        "model": asked.model,
+        "output": [item],
+        "usage": {
+            "input_tokens": usage.input_tokens,
+            "input_tokens_details": {"cached_tokens": usage.cache_read_tokens},
+            "output_tokens": usage.output_tokens,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": usage.total(),
+        },
+    })
+}
+
+/// Writes an error, which the older protocol shares.
+pub(super) fn error(status: u16, message: &str) -> Value {
+    let (kind, code) = match status {
+        401 => ("invalid_request_error", Some("invalid_api_key")),
+        402 => ("insufficient_quota", Some("insufficient_quota")),
+        429 => ("requests", Some("rate_limit_exceeded")),
+        400..=499 => ("invalid_request_error", None),
+        _ => ("server_error", None),
+    };
+    json!({"error": {"message": message, "type": kind, "param": null, "code": code}})
+}

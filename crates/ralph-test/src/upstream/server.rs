@@ -1,0 +1,313 @@
+//! The server that plays a scenario.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, header};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+
+use super::scenario::{Answer, Api, Scenario, Step};
+use super::wire::Asked;
+
+type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+/// A request that came, complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// The method.
+    pub method: String,
+    /// The path with its query.
+    pub path: String,
+    /// The headers in their order, their names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Recorded {
+    /// Returns a header's first value.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.headers.iter();
+        headers
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the body as JSON; `null` if it is none.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+/// A model provider on a loopback port; it ends when it is dropped.
+///
+/// It lives on a thread of its own, so tests with and without a runtime can use it. Besides the
+/// protocols of [`Api`] it answers `HEAD /api/hello`, refuses an upgrade to a `WebSocket` with 426,
+/// and anything else with 404.
+#[derive(Debug)]
+pub struct FakeUpstream {
+    address: SocketAddr,
+    state: Arc<State>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct State {
+    scenario: Scenario,
+    log: Mutex<Log>,
+    count: watch::Sender<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    requests: Vec<Recorded>,
+    answered: BTreeMap<Api, usize>,
+}
+
+impl FakeUpstream {
+    /// Starts to play a scenario.
+    ///
+    /// # Panics
+    /// If this machine gives no loopback port.
+    pub fn start(scenario: Scenario) -> Self {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port");
+        let address = listener.local_addr().expect("the address of a listener");
+        listener
+            .set_nonblocking(true)
+            .expect("a listener that does not block");
+        let state = Arc::new(State {
+            scenario,
+            log: Mutex::default(),
+            count: watch::Sender::new(0),
+        });
+        let (stop, stopped) = oneshot::channel();
+        let served = Arc::clone(&state);
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime");
+            runtime.block_on(async move {
+                let listener = TcpListener::from_std(listener).expect("a listener");
+                tokio::select! {
+                    () = serve(&listener, &served) => {}
+                    _ = stopped => {}
+                }
+            });
+        });
+        Self {
+            address,
+            state,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    /// Returns its base URL, such as `http://127.0.0.1:40123`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Returns its address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns all requests so far.
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.state.log().requests.clone()
+    }
+
+    /// Returns the requests so far that a model was to answer.
+    pub fn asked(&self) -> Vec<Recorded> {
+        let mut requests = self.requests();
+        requests.retain(|request| {
+            request.method == "POST" && Api::of(path_of(&request.path)).is_some()
+        });
+        requests
+    }
+
+    /// Waits until this many requests have come.
+    pub async fn wait_for(&self, requests: usize) {
+        let mut count = self.state.count.subscribe();
+        let enough = count.wait_for(|count| *count >= requests).await;
+        drop(enough);
+    }
+}
+
+impl Drop for FakeUpstream {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been printed; here it would hide the test's own.
+            let _ended: std::thread::Result<()> = thread.join();
+        }
+    }
+}
+
+impl State {
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a request and returns its number within its protocol.
+    fn record(&self, request: Recorded, api: Option<Api>) -> usize {
+        let mut log = self.log();
+        log.requests.push(request);
+        let total = log.requests.len();
+        let number = api.map_or(0, |api| {
+            let answered = log.answered.entry(api).or_default();
+            *answered += 1;
+            *answered - 1
+        });
+        drop(log);
+        self.count.send_replace(total);
+        number
+    }
+}
+
+async fn serve(listener: &TcpListener, state: &Arc<State>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        while connections.try_join_next().is_some() {}
+        let state = Arc::clone(state);
+        connections.spawn(async move {
+            let service = service_fn(|request| answer(&state, request));
+            let connection = hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+            // A client that goes away is what some tests are about.
+            drop(connection);
+        });
+    }
+}
+
+async fn answer(state: &State, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path().to_owned();
+    let body = body
+        .collect()
+        .await
+        .map(http_body_util::Collected::to_bytes);
+    let recorded = Recorded {
+        method: head.method.to_string(),
+        path: head.uri.to_string(),
+        headers: head
+            .headers
+            .iter()
+            .map(|(name, value)| {
+                let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+                (name.to_string(), value)
+            })
+            .collect(),
+        body: body.unwrap_or_default().to_vec(),
+    };
+    let api = Api::of(&path).filter(|_| head.method == Method::POST);
+    let asked = recorded.json();
+    let number = state.record(recorded, api);
+    if head.headers.contains_key(header::UPGRADE) {
+        return Ok(plain(426, ""));
+    }
+    if head.method == Method::HEAD && path == "/api/hello" {
+        return Ok(plain(200, ""));
+    }
+    let Some((api, step)) = api.and_then(|api| Some((api, state.scenario.step(api, number)?)))
+    else {
+        return Ok(plain(404, "no such thing here"));
+    };
+    tokio::time::sleep(step.before).await;
+    Ok(play(api, step, number, &asked))
+}
+
+fn play(api: Api, step: &Step, number: usize, request: &Value) -> Response<Body> {
+    let asked = Asked {
+        number,
+        model: request["model"].as_str().unwrap_or_default(),
+    };
+    let mut response = if let Answer::Error { status, message } = &step.answer {
+        json(*status, &api.error(*status, message))
+    } else if let Answer::Body { status, body } = &step.answer {
+        json(*status, body)
+    } else if request["stream"] == true {
+        let mut response = Response::new(events(step, api.events(step, &asked)));
+        response.headers_mut().insert(
+            header::CONTENT_TYPE,
+            header::HeaderValue::from_static("text/event-stream"),
+        );
+        response
+    } else if matches!(step.answer, Answer::Cut(_)) {
+        // Without a stream nothing is said before the connection breaks.
+        Response::new(events(step, Vec::new()))
+    } else {
+        json(200, &api.whole(step, &asked))
+    };
+    for (name, value) in &step.headers {
+        let name = header::HeaderName::try_from(name).expect("the name of a header");
+        let value = header::HeaderValue::try_from(value).expect("the value of a header");
+        response.headers_mut().insert(name, value);
+    }
+    response
+}
+
+/// Sends events one by one, and breaks the connection after them if the step says so.
+fn events(step: &Step, events: Vec<String>) -> Body {
+    let mut frames: Vec<(Duration, Result<Frame<Bytes>, io::Error>)> = events
+        .into_iter()
+        .enumerate()
+        .map(|(number, event)| {
+            let wait = if number == 1 {
+                step.within
+            } else {
+                Duration::ZERO
+            };
+            (wait, Ok(Frame::data(Bytes::from(event))))
+        })
+        .collect();
+    if matches!(step.answer, Answer::Cut(_)) {
+        let cut = io::Error::from(io::ErrorKind::ConnectionReset);
+        // Time for what was said to arrive: a broken connection may take it along.
+        frames.push((Duration::from_millis(50), Err(cut)));
+    }
+    let frames = stream::unfold(frames.into_iter(), |mut frames| async move {
+        let (wait, frame) = frames.next()?;
+        tokio::time::sleep(wait).await;
+        Some((frame, frames))
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+fn json(status: u16, value: &Value) -> Response<Body> {
+    let mut response = plain(status, &value.to_string());
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        header::HeaderValue::from_static("application/json"),
+    );
+    response
+}
+
+fn plain(status: u16, text: &str) -> Response<Body> {
+    let body = Full::new(Bytes::from(text.to_owned())).map_err(|never| match never {});
+    let mut response = Response::new(body.boxed_unsync());
+    *response.status_mut() = hyper::StatusCode::from_u16(status).expect("a status");
+    response
+}
+
+fn path_of(target: &str) -> &str {
+    target.split('?').next().unwrap_or_default()
+}

@@ -1,0 +1,126 @@
+//! What comes over the wire.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use ralph_core::ports::Usage;
+use serde_json::{Value, json};
+
+use super::{FakeUpstream, Scenario, Step};
+
+/// Sends a request on a connection of its own, and returns the status line and all that follows.
+fn send(upstream: &FakeUpstream, head: &str, body: &str) -> (String, String) {
+    let mut connection = TcpStream::connect(upstream.address()).unwrap();
+    let length = body.len();
+    let request =
+        format!("{head}\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}");
+    connection.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    // A connection that is broken on purpose may end in an error.
+    let _read: std::io::Result<usize> = connection.read_to_end(&mut answer);
+    let answer = String::from_utf8(answer).unwrap();
+    let (status, rest) = answer.split_once("\r\n").unwrap();
+    (status.to_owned(), rest.to_owned())
+}
+
+fn json_of(answer: &str) -> Value {
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    serde_json::from_str(body).unwrap()
+}
+
+const PATHS: [&str; 3] = ["/v1/messages", "/v1/responses", "/v1/chat/completions"];
+
+#[test]
+fn an_answer_without_a_stream_is_one_object() {
+    let usage = Usage {
+        input_tokens: 50,
+        output_tokens: 7,
+        cache_read_tokens: 20,
+        cache_write_tokens: 5,
+    };
+    let upstream = FakeUpstream::start(Scenario::new([Step::text("hello").using(usage)]));
+    let answers = PATHS.map(|path| {
+        let (status, rest) = send(
+            &upstream,
+            &format!("POST {path} HTTP/1.1"),
+            "{\"model\":\"m\"}",
+        );
+        assert_eq!(status, "HTTP/1.1 200 OK");
+        json_of(&rest)
+    });
+    let [messages, responses, chat] = &answers;
+    assert_eq!(messages["content"][0]["text"], "hello");
+    assert_eq!(
+        messages["usage"],
+        json!({"input_tokens": 25, "cache_creation_input_tokens": 5,
+               "cache_read_input_tokens": 20, "output_tokens": 7})
+    );
+    assert_eq!(responses["output"][0]["content"][0]["text"], "hello");
+    assert_eq!(responses["usage"]["total_tokens"], 57);
+    assert_eq!(chat["choices"][0]["message"]["content"], "hello");
+    assert_eq!(chat["usage"]["prompt_tokens_details"]["cached_tokens"], 20);
+}
+
+#[test]
+fn a_stream_ends_as_the_protocol_wants_unless_it_is_cut() {
+    let upstream = FakeUpstream::start(Scenario::new([
+        Step::tool("shell", json!({"cmd": "ls"})),
+        Step::cut("hel"),
+        Step::fail("hel", 402, "ralph: spent"),
+    ]));
+    let lasts = ["message_stop", "response.completed", "[DONE]"];
+    let failures = ["billing_error", "response.failed", "insufficient_quota"];
+    for ((path, last), failure) in PATHS.iter().zip(lasts).zip(failures) {
+        let ask = || {
+            send(
+                &upstream,
+                &format!("POST {path} HTTP/1.1"),
+                "{\"stream\":true}",
+            )
+            .1
+        };
+        let (whole, cut, failed) = (ask(), ask(), ask());
+        assert!(whole.contains("text/event-stream"), "{whole}");
+        assert!(whole.contains(r#"{\"cmd\":\"ls\"}"#), "{whole}");
+        assert!(whole.contains(last), "{whole}");
+        assert!(cut.contains("hel") && !cut.contains(last), "{cut}");
+        assert!(
+            failed.contains(failure) && failed.contains("ralph: spent"),
+            "{failed}"
+        );
+    }
+}
+
+#[test]
+fn everything_else_is_answered_and_recorded() {
+    let refused = Step::error(429, "slow down").header("retry-after", "9");
+    let upstream = FakeUpstream::start(Scenario::new([refused]));
+    let (status, rest) = send(&upstream, "POST /v1/messages?beta=true HTTP/1.1", "{}");
+    assert_eq!(status, "HTTP/1.1 429 Too Many Requests");
+    assert!(rest.contains("retry-after: 9"), "{rest}");
+    assert_eq!(json_of(&rest)["error"]["type"], "rate_limit_error");
+    let upgrade = "GET /v1/responses HTTP/1.1\r\nupgrade: websocket";
+    assert_eq!(
+        send(&upstream, upgrade, "").0,
+        "HTTP/1.1 426 Upgrade Required"
+    );
+    let hello = "HEAD /api/hello HTTP/1.1";
+    assert_eq!(send(&upstream, hello, "").0, "HTTP/1.1 200 OK");
+    let other = "GET /v1/models HTTP/1.1";
+    assert_eq!(send(&upstream, other, "").0, "HTTP/1.1 404 Not Found");
+    let requests = upstream.requests();
+    let lines: Vec<String> = requests
+        .iter()
+        .map(|request| format!("{} {}", request.method, request.path))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "POST /v1/messages?beta=true",
+            "GET /v1/responses",
+            "HEAD /api/hello",
+            "GET /v1/models",
+        ]
+    );
+    assert_eq!(upstream.asked(), requests[..1]);
+}

@@ -1,0 +1,57 @@
+//! What all protocols write: events, and the two forms of an answer.
+
+use serde_json::Value;
+
+use super::scenario::{Api, Step};
+use super::{chat, messages, responses};
+
+/// Who asks, as far as the answer repeats it.
+pub(super) struct Asked<'a> {
+    /// Counted from 0.
+    pub(super) number: usize,
+    pub(super) model: &'a str,
+}
+
+impl Api {
+    /// Finds the protocol of a path.
+    pub(super) fn of(path: &str) -> Option<Self> {
+        match path {
+            "/v1/messages" => Some(Self::Messages),
+            "/v1/responses" => Some(Self::Responses),
+            "/v1/chat/completions" => Some(Self::Chat),
+            _ => None,
+        }
+    }
+
+    /// Writes an answer as events, without the last ones if it is cut.
+    pub(super) fn events(self, step: &Step, asked: &Asked<'_>) -> Vec<String> {
+        match self {
+            Self::Messages => messages::events(step, asked),
+            Self::Responses => responses::events(step, asked),
+            Self::Chat => chat::events(step, asked),
+        }
+    }
+
+    /// Writes an answer as one object.
+    pub(super) fn whole(self, step: &Step, asked: &Asked<'_>) -> Value {
+        match self {
+            Self::Messages => messages::whole(step, asked),
+            Self::Responses => responses::whole(step, asked),
+            Self::Chat => chat::whole(step, asked),
+        }
+    }
+
+    /// Writes an error.
+    pub(super) fn error(self, status: u16, message: &str) -> Value {
+        match self {
+            Self::Messages => messages::error(status, message),
+            Self::Responses | Self::Chat => responses::error(status, message),
+        }
+    }
+}
+
+/// Writes one event whose name is also in its data, under `type`.
+pub(super) fn typed_event(data: &Value) -> String {
+    let name = data["type"].as_str().unwrap_or_default();
+    format!("event: {name}\ndata: {data}\n\n")
+}

@@ -1,0 +1,319 @@
+//! `ralph models`: which profiles there are, what they cost, and whether one works.
+
+use std::time::Duration;
+
+use ralph_core::action;
+use ralph_core::money::Usd;
+use ralph_core::ports::{Finish, ModelError, ModelRequest, Reply};
+use ralph_core::price::{self, Price};
+use ralph_core::profile::ModelChoice;
+use ralph_engine::error::RunError;
+use ralph_engine::run::ChosenModel;
+use serde::Serialize;
+use serde_json::json;
+
+use super::args::{ModelsArgs, ModelsCommand};
+use super::context::Context;
+use super::dispatch::wait_for;
+use super::error::CliError;
+use super::exit::ExitCode;
+use crate::config::Profiles;
+use crate::terminal::line::{Line, Tone};
+use crate::terminal::lines::field;
+use crate::terminal::{format, sanitize, width};
+use crate::wire::models::{KeyStatus, Models, absolute_script, listed_price, price_of};
+
+/// The question of a test. Its answer is a reply that does nothing.
+const SYSTEM: &str = "You answer with one JSON object and nothing else.";
+const QUESTION: &str = r#"This is a test of the connection. Answer with exactly this JSON object:
+{"summary": "ready", "actions": [], "claims": {"checkboxes_checked": [], "milestones_completed": []}}"#;
+
+/// How much of an answer is shown, in columns.
+const SHOWN_COLUMNS: usize = 200;
+
+const HEADER: [&str; 5] = ["PROFILE", "MODEL", "$/M IN·OUT", "KEY", "TAGS"];
+
+/// Lists the profiles, or asks one of their models.
+pub(super) fn run(args: ModelsArgs, context: &Context) -> Result<ExitCode, CliError> {
+    match args.command {
+        None => list(args.json, context),
+        Some(ModelsCommand::Test { profile, json }) => {
+            wait_for(Box::pin(test(profile, json, context)))
+        }
+    }
+}
+
+/// One profile, for people and scripts.
+#[derive(Debug, Serialize)]
+struct Entry {
+    profile: String,
+    model: String,
+    tags: Vec<String>,
+    is_default: bool,
+    max_output_tokens: Option<u32>,
+    temperature: Option<f64>,
+    api_base: Option<String>,
+    /// In dollars for a million tokens; none if nobody knows.
+    price: Option<Price>,
+    key: Option<Key>,
+    usable: bool,
+    /// Why it cannot be used.
+    problem: Option<String>,
+}
+
+/// Whether a key is there; its value is never shown.
+#[derive(Debug, Serialize)]
+struct Key {
+    variables: Vec<String>,
+    set: Option<String>,
+    needed: bool,
+}
+
+impl From<KeyStatus> for Key {
+    fn from(status: KeyStatus) -> Self {
+        Self {
+            variables: status.variables,
+            set: status.found_in,
+            needed: status.is_needed,
+        }
+    }
+}
+
+fn list(is_json: bool, context: &Context) -> Result<ExitCode, CliError> {
+    let profiles = context.profiles()?;
+    let models = context.models()?;
+    let entries = profiles
+        .iter()
+        .map(|(name, profile)| {
+            entry(
+                name,
+                profile.choice(name),
+                &profile.tags,
+                &profiles,
+                &models,
+            )
+        })
+        .collect::<Result<Vec<Entry>, CliError>>()?;
+    if is_json {
+        context.output().json(&entries)?;
+    } else {
+        context.output().lines(&table(&entries))?;
+    }
+    Ok(ExitCode::Success)
+}
+
+fn entry(
+    name: &str,
+    mut choice: ModelChoice,
+    tags: &[String],
+    profiles: &Profiles,
+    models: &Models,
+) -> Result<Entry, CliError> {
+    choice.model = absolute_script(&choice.model, models.environment.directory());
+    let price = match choice.price {
+        Some(price) => Some(price),
+        None => listed_price(profiles, &choice.model)?,
+    };
+    let problem = models.make(&choice, &[]).err().map(|error| error.why);
+    Ok(Entry {
+        profile: name.to_owned(),
+        tags: tags.to_vec(),
+        is_default: profiles.default_name() == Some(name),
+        max_output_tokens: choice.max_output_tokens,
+        temperature: choice.temperature,
+        key: models.key_status(&choice).map(Key::from),
+        price,
+        usable: problem.is_none(),
+        problem,
+        model: choice.model,
+        api_base: choice.api_base,
+    })
+}
+
+fn table(entries: &[Entry]) -> Vec<Line> {
+    let rows: Vec<[String; 5]> = entries.iter().map(row).collect();
+    let mut widths = HEADER.map(width::columns);
+    for row in &rows {
+        for (column, cell) in widths.iter_mut().zip(row) {
+            *column = (*column).max(width::columns(cell));
+        }
+    }
+    let last = HEADER.len() - 1;
+    let pad = |index: usize, cell: &str| {
+        if index == last {
+            cell.to_owned()
+        } else {
+            width::pad(cell, widths[index] + 2)
+        }
+    };
+    let mut lines = vec![
+        HEADER
+            .iter()
+            .enumerate()
+            .fold(Line::new(), |line, (index, name)| {
+                line.quiet(&pad(index, name))
+            }),
+    ];
+    for (entry, row) in entries.iter().zip(&rows) {
+        let line = row
+            .iter()
+            .enumerate()
+            .fold(Line::new(), |line, (index, cell)| {
+                let tone = match index {
+                    0 => Tone::Strong,
+                    3 if entry.usable => Tone::Good,
+                    3 => Tone::Warn,
+                    _ => Tone::Plain,
+                };
+                line.with(tone, &pad(index, cell))
+            });
+        lines.push(line);
+        if let Some(problem) = &entry.problem {
+            lines.push(Line::of("    ").folded(Tone::Warn, problem));
+        }
+    }
+    lines
+}
+
+fn row(entry: &Entry) -> [String; 5] {
+    let key = match &entry.key {
+        Some(Key {
+            set: Some(name), ..
+        }) => format!("{name} is set"),
+        None | Some(Key { needed: false, .. }) => "not needed".to_owned(),
+        Some(_) => "missing".to_owned(),
+    };
+    let name = if entry.is_default {
+        format!("{} *", entry.profile)
+    } else {
+        entry.profile.clone()
+    };
+    [
+        sanitize::line(&name),
+        sanitize::line(&entry.model),
+        entry.price.as_ref().map_or_else(|| "unknown".into(), shown),
+        key,
+        sanitize::line(&entry.tags.join(", ")),
+    ]
+}
+
+/// Returns a price for people: `0.6 · 2.2`.
+fn shown(price: &Price) -> String {
+    format!("{} · {}", price.input.dollars(), price.output.dollars())
+}
+
+/// Asks a model once.
+async fn test(name: String, is_json: bool, context: &Context) -> Result<ExitCode, CliError> {
+    let chosen = choose(&name, context)?;
+    let request = ModelRequest {
+        system: SYSTEM.into(),
+        user: QUESTION.into(),
+    };
+    let clock = context.clock();
+    let started = clock.monotonic();
+    let asked = chosen.model.ask(&request).await;
+    let waited = clock.monotonic().saturating_sub(started);
+    let reply = asked.map_err(|error| failed(&chosen.choice, error))?;
+    let cost = reply
+        .billed
+        .unwrap_or_else(|| price::cost(&price_of(&chosen.choice), &reply.usage));
+    let trouble = trouble(&reply);
+    if is_json {
+        context.output().json(&json!({
+            "profile": chosen.choice.profile,
+            "model": chosen.choice.model,
+            "answered_by": reply.answered_by,
+            "reply": reply.text,
+            "usable": trouble.is_none(),
+            "problem": trouble,
+            "usage": reply.usage,
+            "cost_usd": chosen.choice.price.map(|_| cost),
+            "duration_ms": u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),
+        }))?;
+    } else {
+        let lines = told(&chosen, &reply, trouble.as_deref(), cost, waited);
+        context.output().lines(&lines)?;
+    }
+    Ok(if trouble.is_none() {
+        ExitCode::Success
+    } else {
+        ExitCode::Runtime
+    })
+}
+
+/// Takes a profile, or a model by its name.
+fn choose(name: &str, context: &Context) -> Result<ChosenModel, CliError> {
+    let models = context.models()?;
+    let profiles = context.profiles()?;
+    let is_model = name.contains(['/', ':']);
+    if profiles.resolve(name).is_ok() || !is_model {
+        return models.of_profile(name);
+    }
+    let model = absolute_script(name, context.environment().directory());
+    let choice = ModelChoice {
+        price: listed_price(&profiles, &model)?,
+        ..ModelChoice::named(model)
+    };
+    Ok(ChosenModel {
+        model: models.make(&choice, &[])?,
+        price: price_of(&choice),
+        choice,
+    })
+}
+
+fn failed(choice: &ModelChoice, error: ModelError) -> CliError {
+    let why = error.to_string();
+    let what = format!("model `{}` did not answer", choice.model);
+    let hint = RunError::from(error)
+        .hint()
+        .replace("`ralph resume`", "try again");
+    CliError::runtime(what, why, hint)
+}
+
+/// Says why an answer could not be performed.
+fn trouble(reply: &Reply) -> Option<String> {
+    match reply.finish {
+        Finish::Length => Some("the answer was cut off at the output limit".into()),
+        Finish::Refused => Some("the answer was stopped by the provider's filter".into()),
+        Finish::Complete => action::parse(&reply.text)
+            .err()
+            .map(|error| error.to_string()),
+    }
+}
+
+fn told(
+    chosen: &ChosenModel,
+    reply: &Reply,
+    trouble: Option<&str>,
+    cost: Usd,
+    waited: Duration,
+) -> Vec<Line> {
+    let answered = reply.answered_by.as_deref().unwrap_or("it does not say");
+    let usage = &reply.usage;
+    let tokens = format!(
+        "{} in, {} out, {} from a cache",
+        format::count(usage.input_tokens),
+        format::count(usage.output_tokens),
+        format::count(usage.cache_read_tokens)
+    );
+    let cost = match chosen.choice.price {
+        None if reply.billed.is_none() => "unknown".to_owned(),
+        Some(_) | None => cost.to_string(),
+    };
+    let text = width::cut(&sanitize::line(&reply.text), SHOWN_COLUMNS);
+    let mut lines = vec![
+        field("model", &chosen.choice.model),
+        field("answered", &sanitize::line(answered)),
+        field("reply", &text),
+        field("tokens", &tokens),
+        field("cost", &cost),
+        field("time", &format::duration(waited)),
+    ];
+    lines.push(match trouble {
+        None => field("usable", "").with(Tone::Good, "yes"),
+        Some(why) => field("usable", "")
+            .with(Tone::Bad, "no")
+            .folded(Tone::Plain, &format!(", {why}")),
+    });
+    lines
+}

@@ -1,0 +1,227 @@
+//! From a choice of model to a model: the environment's part in it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ralph_core::ports::{Clock, Model};
+use ralph_core::price::{self, Price, PriceBook};
+use ralph_core::profile::ModelChoice;
+use ralph_core::secret::Secret;
+use ralph_engine::replies;
+use ralph_engine::run::ChosenModel;
+use ralph_engine::store::StateDir;
+use ralph_providers::model::http::{
+    Credential, Endpoint, HttpModel, HttpSettings, Network, SettingsError, Timeouts,
+};
+use ralph_providers::model::{RecordedReply, Replay, Scripted};
+
+use crate::cli::CliError;
+use crate::config::{Environment, Profiles};
+
+/// What models are made from.
+#[derive(Clone)]
+pub(crate) struct Models {
+    /// The environment: addresses, keys, proxies.
+    pub environment: Environment,
+    /// The state directory, for models that answer with the replies of another run.
+    pub state: StateDir,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Where a model's key comes from, and whether it is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyStatus {
+    /// The variables that may hold it, the first one that is set counts.
+    pub variables: Vec<String>,
+    /// The one that is set.
+    pub found_in: Option<String>,
+    /// Whether the model answers nobody without one.
+    pub is_needed: bool,
+}
+
+impl Models {
+    /// Returns the model of a choice. `used` are the places of a script that the run has used already.
+    pub(crate) fn make(
+        &self,
+        choice: &ModelChoice,
+        used: &[String],
+    ) -> Result<Arc<dyn Model>, CliError> {
+        let name = &choice.model;
+        if let Some(file) = name.strip_prefix("scripted:") {
+            let scripted = Scripted::load(Path::new(file), used).map_err(|error| {
+                CliError::usage(
+                    format!("cannot use the model `{name}`"),
+                    error.to_string(),
+                    "correct the script",
+                )
+            })?;
+            return Ok(Arc::new(scripted));
+        }
+        if let Some(run) = name.strip_prefix("replay:") {
+            return self.replay(run, used.len());
+        }
+        Ok(Arc::new(self.http(choice)?))
+    }
+
+    /// Returns the model of a profile of the project in the working directory.
+    pub(crate) fn of_profile(&self, name: &str) -> Result<ChosenModel, CliError> {
+        let profiles = Profiles::load(self.environment.directory())?;
+        let mut choice = profiles.resolve(name)?.choice(name);
+        choice.model = absolute_script(&choice.model, self.environment.directory());
+        choice.price = choice.price.or(listed_price(&profiles, &choice.model)?);
+        Ok(ChosenModel {
+            model: self.make(&choice, &[])?,
+            price: price_of(&choice),
+            choice,
+        })
+    }
+
+    /// Returns the profile that is marked for the doctor; none if the file cannot be read, which is
+    /// told when a profile of it is chosen.
+    pub(crate) fn doctor_profile(&self) -> Option<String> {
+        let profiles = Profiles::load(self.environment.directory()).ok()?;
+        profiles.doctor_name().map(str::to_owned)
+    }
+
+    /// Returns whether a model's key is there; none for models that need no network.
+    pub(crate) fn key_status(&self, choice: &ModelChoice) -> Option<KeyStatus> {
+        let endpoint = Endpoint::of(choice).ok().filter(|_| !choice.is_local())?;
+        let found_in = self.key(&endpoint).map(|(variable, _)| variable.clone());
+        Some(KeyStatus {
+            found_in,
+            variables: endpoint.key_variables,
+            is_needed: endpoint.needs_key,
+        })
+    }
+
+    fn key<'a>(&'a self, endpoint: &'a Endpoint) -> Option<(&'a String, &'a str)> {
+        endpoint
+            .key_variables
+            .iter()
+            .find_map(|name| Some((name, self.environment.credential(name)?)))
+    }
+
+    fn http(&self, choice: &ModelChoice) -> Result<HttpModel, CliError> {
+        let name = &choice.model;
+        let endpoint = Endpoint::of(choice).map_err(|error| {
+            CliError::usage(
+                format!("model `{name}` is not available"),
+                error.to_string(),
+                "name it as `zai/glm-4.7`, or give its profile an `api_base` in config/models.yaml",
+            )
+        })?;
+        let base = self.base(&endpoint).ok_or_else(|| {
+            CliError::usage(
+                format!("model `{name}` cannot be asked"),
+                format!("nobody says where `{}` is", endpoint.provider),
+                format!(
+                    "give its profile an `api_base`, or set `{}`",
+                    endpoint.base_variables.join("` or `")
+                ),
+            )
+        })?;
+        let credential = self.key(&endpoint).map(|(variable, value)| {
+            Arc::new(Credential {
+                variable: variable.clone(),
+                secret: Secret::new(value.to_owned()),
+            })
+        });
+        if credential.is_none() && endpoint.needs_key {
+            return Err(CliError::usage(
+                format!("model `{name}` cannot be asked"),
+                format!("`{}` is not set", endpoint.key_variables.join("` or `")),
+                "set it in the environment or in `.env`, or choose another model with `--profile`",
+            ));
+        }
+        let settings = HttpSettings {
+            name: name.clone(),
+            endpoint,
+            base,
+            credential,
+            max_output_tokens: choice.max_output_tokens,
+            temperature: choice.temperature,
+            timeouts: choice.timeout_s.map_or_else(Timeouts::default, |seconds| {
+                Timeouts::within(Duration::from_secs(seconds.into()))
+            }),
+            network: self.network(),
+            clock: self.clock.clone(),
+        };
+        HttpModel::new(settings).map_err(|error| unusable(name, &error))
+    }
+
+    fn base(&self, endpoint: &Endpoint) -> Option<String> {
+        let set = || {
+            let mut variables = endpoint.base_variables.iter();
+            variables.find_map(|name| self.environment.api_address(name).map(str::to_owned))
+        };
+        let chosen = endpoint.chosen_base.clone();
+        chosen.or_else(set).or_else(|| endpoint.usual_base.clone())
+    }
+
+    fn network(&self) -> Network {
+        let proxy = |scheme| self.environment.proxy(scheme).map(str::to_owned);
+        Network {
+            https_proxy: proxy("https"),
+            http_proxy: proxy("http"),
+            no_proxy: self.environment.no_proxy().map(str::to_owned),
+        }
+    }
+
+    fn replay(&self, run: &str, used: usize) -> Result<Arc<dyn Model>, CliError> {
+        let id = self.state.find(run)?;
+        let recorded = replies::of(&self.state.run(&id))?;
+        let recorded = recorded
+            .into_iter()
+            .map(|(iteration, attempt)| RecordedReply {
+                iteration,
+                attempt: attempt.attempt,
+                text: attempt.reply,
+                usage: attempt.usage,
+            })
+            .collect();
+        Ok(Arc::new(Replay::load(id.as_str(), recorded, used)))
+    }
+}
+
+/// Returns the price of a model in the project's price map, or in the one that comes with the program.
+pub(crate) fn listed_price(profiles: &Profiles, model: &str) -> Result<Option<Price>, CliError> {
+    let own = profiles.prices()?;
+    let own = own.as_ref().and_then(|book: &PriceBook| book.price(model));
+    Ok(own.or_else(|| price::known(model)))
+}
+
+/// Returns what a model's answers are charged with; one that nobody knows costs as much as the dearest.
+pub(crate) fn price_of(choice: &ModelChoice) -> Price {
+    choice
+        .price
+        .or_else(|| price::known(&choice.model))
+        .unwrap_or_else(price::highest)
+}
+
+/// A script's path must mean the same file when the run is resumed from another directory.
+pub(crate) fn absolute_script(model: &str, directory: &Path) -> String {
+    match model.strip_prefix("scripted:") {
+        Some(file) => {
+            let path = directory.join(file);
+            format!("scripted:{}", path.canonicalize().unwrap_or(path).display())
+        }
+        None => model.to_owned(),
+    }
+}
+
+fn unusable(name: &str, error: &SettingsError) -> CliError {
+    let fix = match error {
+        SettingsError::Base { .. } => {
+            "correct `api_base` in config/models.yaml, or the variable that says where it is"
+        }
+        SettingsError::Key { .. } => "set the variable to the key alone",
+        SettingsError::Client(_) => "look at the proxy variables and at the machine's certificates",
+    };
+    CliError::usage(
+        format!("model `{name}` cannot be asked"),
+        error.to_string(),
+        fix,
+    )
+}
