@@ -43,6 +43,7 @@ mod selftest;
 mod show;
 mod steer;
 mod summary;
+pub mod token_args;
 mod tokens;
 mod unfinished;
 mod usage;

@@ -15,11 +15,11 @@ use ralph_gate::{
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::ProxyArgs;
 use super::context::Context;
 use super::dispatch::wait_for;
 use super::error::CliError;
 use super::exit::ExitCode;
+use super::token_args::ProxyArgs;
 use crate::proxy::{
     Credential, CredentialError, Ended, Health, LeaseError, Notice, RequestLog, Start, Upstream,
     read_credential, serve, take,

@@ -2,11 +2,11 @@
 
 use std::io::{self, IsTerminal as _};
 
-use super::args::{StoreName, StoreTokenArgs, TokenArgs};
 use super::context::Context;
 use super::dispatch::wait_for;
 use super::error::CliError;
 use super::exit::ExitCode;
+use super::token_args::{StoreName, StoreTokenArgs, TokenArgs};
 use crate::terminal::line::Line;
 use crate::tokens::place::{Place, find_program};
 use crate::tokens::{

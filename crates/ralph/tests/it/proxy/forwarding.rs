@@ -65,7 +65,6 @@ const CASES: [Case; 4] = [
 ];
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table with a case for each kind")]
 fn each_kind_of_credential_is_put_in_its_place() {
     for case in CASES {
         let (ralph, upstream) = (Ralph::new(), Upstream::new());
