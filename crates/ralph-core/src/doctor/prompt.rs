@@ -120,6 +120,7 @@ pub fn build(chart: &Chart) -> ModelRequest {
     ModelRequest {
         system: RULES.trim_end().to_owned(),
         user: page.finish(),
+        schema: None,
     }
 }
 
@@ -137,5 +138,6 @@ pub fn build_repair(first: &ModelRequest, bad_reply: &str, errors: &str) -> Mode
     ModelRequest {
         system: first.system.clone(),
         user: format!("{}\n{}", first.user, page.finish()),
+        schema: first.schema,
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::money::Usd;
 
@@ -18,6 +19,8 @@ pub struct ModelRequest {
     pub system: String,
     /// Everything else, in its fixed order.
     pub user: String,
+    /// What an answer looks like, for providers that hold a model to it.
+    pub schema: Option<&'static Value>,
 }
 
 impl ModelRequest {

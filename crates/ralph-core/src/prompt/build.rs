@@ -7,6 +7,7 @@ use super::excerpt::{Excerpt, excerpt, marker, name};
 use super::page::Page;
 use super::plain::plain;
 use super::snapshot::{GitSummary, LastOutput, Snapshot};
+use crate::action;
 use crate::budget::{self, Budget};
 use crate::ports::ModelRequest;
 
@@ -40,6 +41,7 @@ pub fn build(snapshot: &Snapshot) -> ModelRequest {
     ModelRequest {
         system: RULES.trim_end().to_owned(),
         user: page.finish(),
+        schema: Some(action::json_schema()),
     }
 }
 

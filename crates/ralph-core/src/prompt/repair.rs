@@ -24,5 +24,6 @@ pub fn build_repair(first: &ModelRequest, bad_reply: &str, errors: &str) -> Mode
     ModelRequest {
         system: first.system.clone(),
         user: format!("{}\n{}", first.user, page.finish()),
+        schema: first.schema,
     }
 }

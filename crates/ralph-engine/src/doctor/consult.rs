@@ -87,6 +87,7 @@ impl Desk<'_> {
         ModelRequest {
             system: request.system,
             user: self.outside.redactor.redact(&request.user).into_owned(),
+            schema: request.schema,
         }
     }
 

@@ -16,6 +16,7 @@ impl Run {
         Ok(ModelRequest {
             system: request.system,
             user: redactor.redact(&request.user).into_owned(),
+            schema: request.schema,
         })
     }
 

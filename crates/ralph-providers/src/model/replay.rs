@@ -83,6 +83,7 @@ mod tests {
         let request = ModelRequest {
             system: "anything".into(),
             user: "at all".into(),
+            schema: None,
         };
         match model.ask(&request).await {
             Ok(reply) => {

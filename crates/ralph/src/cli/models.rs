@@ -208,6 +208,7 @@ async fn test(name: String, is_json: bool, context: &Context) -> Result<ExitCode
     let request = ModelRequest {
         system: SYSTEM.into(),
         user: QUESTION.into(),
+        schema: Some(action::json_schema()),
     };
     let clock = context.clock();
     let started = clock.monotonic();

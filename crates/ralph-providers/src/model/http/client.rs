@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ralph_core::money::Usd;
 use ralph_core::ports::{Finish, Model, ModelError, ModelRequest, Reply};
-use ralph_core::profile::Wire;
+use ralph_core::profile::{ReplyFormat, Wire};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
@@ -150,7 +150,11 @@ impl Asking<'_> {
             url,
             ..
         } = self.model;
-        let parameters = self.model.parameters();
+        let mut parameters = self.model.parameters();
+        if request.schema.is_none() && parameters.format == ReplyFormat::Schema {
+            // Nothing to hold the model to; what JSON is wanted stands in the prompt.
+            parameters.format = ReplyFormat::Json;
+        }
         let endpoint = &settings.endpoint;
         let body = wire::body(endpoint.wire, &endpoint.model, request, &parameters);
         let request = client

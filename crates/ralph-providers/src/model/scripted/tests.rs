@@ -36,6 +36,7 @@ fn request(user: &str) -> ModelRequest {
     ModelRequest {
         system: "rules".into(),
         user: user.into(),
+        schema: None,
     }
 }
 

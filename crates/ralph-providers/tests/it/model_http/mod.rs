@@ -58,10 +58,14 @@ fn model(wire: Wire, api: &FakeModelApi) -> HttpModel {
     HttpModel::new(settings).unwrap()
 }
 
-async fn ask(model: &HttpModel) -> Result<Reply, ModelError> {
-    let request = ModelRequest {
+fn question() -> ModelRequest {
+    ModelRequest {
         system: "the rules".into(),
         user: "the task".into(),
-    };
-    model.ask(&request).await
+        schema: Some(ralph_core::action::json_schema()),
+    }
+}
+
+async fn ask(model: &HttpModel) -> Result<Reply, ModelError> {
+    model.ask(&question()).await
 }

@@ -1,11 +1,11 @@
 //! What is sent and what is read, on each wire, as providers really answer.
 
-use ralph_core::ports::{Finish, Usage};
+use ralph_core::ports::{Finish, Model as _, ModelRequest, Usage};
 use ralph_core::profile::Wire;
 use ralph_test::{FakeAnswer, FakeModelApi};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{ask, model};
+use super::{ask, model, question};
 
 const ALL: [Wire; 4] = [Wire::Chat, Wire::Responses, Wire::Messages, Wire::Gemini];
 
@@ -115,6 +115,32 @@ async fn a_question_is_what_the_wire_wants() {
         let schema = ralph_core::action::json_schema().to_string();
         let body: Value = serde_json::from_str(&heard.body).unwrap();
         assert_eq!(body.to_string().replace(&schema, "\"SCHEMA\""), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_question_of_another_form_is_not_held_to_the_schema() {
+    for (wire, key, expected) in [
+        (
+            Wire::Chat,
+            "response_format",
+            json!({"type": "json_object"}),
+        ),
+        (
+            Wire::Responses,
+            "text",
+            json!({"format": {"type": "json_object"}}),
+        ),
+        (Wire::Messages, "output_config", Value::Null),
+    ] {
+        let api = FakeModelApi::start([stream(wire)]).unwrap();
+        let request = ModelRequest {
+            schema: None,
+            ..question()
+        };
+        model(wire, &api).ask(&request).await.unwrap();
+        let body: Value = serde_json::from_str(&api.heard()[0].body).unwrap();
+        assert_eq!(body[key], expected, "{wire:?}");
     }
 }
 

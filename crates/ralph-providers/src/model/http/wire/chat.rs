@@ -1,6 +1,5 @@
 //! `OpenAI`'s chat completions, which most providers offer.
 
-use ralph_core::action::json_schema;
 use ralph_core::ports::{Finish, ModelRequest};
 use ralph_core::profile::ReplyFormat;
 use serde_json::{Value, json};
@@ -28,7 +27,7 @@ pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters)
     }
     match parameters.format {
         ReplyFormat::Schema => {
-            let schema = json!({"name": "reply", "strict": true, "schema": json_schema()});
+            let schema = json!({"name": "reply", "strict": true, "schema": request.schema});
             body["response_format"] = json!({"type": "json_schema", "json_schema": schema});
         }
         ReplyFormat::Json => body["response_format"] = json!({"type": "json_object"}),

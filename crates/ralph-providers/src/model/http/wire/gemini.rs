@@ -1,6 +1,5 @@
 //! Gemini's own way to talk.
 
-use ralph_core::action::json_schema;
 use ralph_core::ports::{Finish, ModelRequest};
 use ralph_core::profile::ReplyFormat;
 use serde_json::{Value, json};
@@ -19,7 +18,7 @@ pub(super) fn body(request: &ModelRequest, parameters: &Parameters) -> Value {
     match parameters.format {
         ReplyFormat::Schema => {
             config["responseMimeType"] = json!("application/json");
-            config["responseJsonSchema"] = json_schema().clone();
+            config["responseJsonSchema"] = json!(request.schema);
         }
         ReplyFormat::Json => config["responseMimeType"] = json!("application/json"),
         ReplyFormat::Text => {}

@@ -1,6 +1,5 @@
 //! Anthropic's messages.
 
-use ralph_core::action::json_schema;
 use ralph_core::ports::{Finish, ModelRequest};
 use ralph_core::profile::ReplyFormat;
 use serde_json::{Value, json};
@@ -26,7 +25,7 @@ pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters)
         body["temperature"] = json!(temperature);
     }
     if parameters.format == ReplyFormat::Schema {
-        let format = json!({"type": "json_schema", "schema": json_schema()});
+        let format = json!({"type": "json_schema", "schema": request.schema});
         body["output_config"] = json!({ "format": format });
     }
     body

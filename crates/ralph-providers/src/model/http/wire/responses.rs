@@ -1,6 +1,5 @@
 //! `OpenAI`'s responses.
 
-use ralph_core::action::json_schema;
 use ralph_core::ports::{Finish, ModelRequest};
 use ralph_core::profile::ReplyFormat;
 use serde_json::{Value, json};
@@ -27,7 +26,7 @@ pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters)
     }
     let format = match parameters.format {
         ReplyFormat::Schema => {
-            json!({"type": "json_schema", "name": "reply", "strict": true, "schema": json_schema()})
+            json!({"type": "json_schema", "name": "reply", "strict": true, "schema": request.schema})
         }
         ReplyFormat::Json => json!({"type": "json_object"}),
         ReplyFormat::Text => return body,
