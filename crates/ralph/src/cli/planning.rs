@@ -125,6 +125,8 @@ pub(super) async fn plan(
         sandbox,
         isolation: provider.isolation(),
         container,
+        network: None,
+        agent: None,
         model: choice.model.clone(),
         scm: "local".into(),
         delivery: delivery(contract),

@@ -1,0 +1,89 @@
+//! What a run knows of its gate.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use ralph_core::budget::Limits as Budgets;
+use ralph_core::net::Entry;
+use ralph_core::ports::{Allowance, GateNews, Gatekeeper};
+use ralph_gate::{Audit, Blocked, Charge, Gate, Meter, Sink};
+
+use super::records::Records;
+
+/// Listens to a gate for a run, and tells it what the run allows.
+pub struct Keeper {
+    news: Mutex<Vec<GateNews>>,
+    records: Records,
+    meter: Arc<Meter>,
+    /// The gate, once it is made: it needs somebody who listens before.
+    gate: OnceLock<Gate>,
+}
+
+impl Keeper {
+    /// Listens to a gate that is about to be made.
+    pub fn new(records: Records, meter: Arc<Meter>) -> Arc<Self> {
+        Arc::new(Self {
+            news: Mutex::default(),
+            records,
+            meter,
+            gate: OnceLock::new(),
+        })
+    }
+
+    /// Takes the gate that it listens to. There is only one.
+    pub fn keep(&self, gate: Gate) {
+        self.gate.set(gate).ok();
+    }
+
+    fn tell(&self, news: GateNews) {
+        let mut waiting = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push(news);
+    }
+}
+
+impl Sink for Keeper {
+    fn audit(&self, record: Audit) {
+        self.records.add(&record);
+    }
+
+    fn blocked(&self, notice: Blocked) {
+        self.tell(GateNews::Blocked {
+            host: notice.host.to_string(),
+            port: notice.port,
+            reason: notice.reason.to_string(),
+        });
+    }
+
+    fn charged(&self, charge: Charge) {
+        self.tell(GateNews::Charged {
+            model: charge.model,
+            usage: charge.usage,
+            cost_usd: charge.cost,
+        });
+    }
+}
+
+impl Gatekeeper for Keeper {
+    fn news(&self) -> Vec<GateNews> {
+        let mut waiting = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *waiting)
+    }
+
+    fn allow_spending(&self, allowance: Allowance) {
+        let spent = self.meter.spent();
+        self.meter.set_budgets(&Budgets {
+            max_cost: allowance.cost.map(|more| spent.cost + more),
+            max_tokens: allowance
+                .tokens
+                .map(|more| spent.tokens.saturating_add(more)),
+            ..Budgets::default()
+        });
+    }
+
+    fn allow_host(&self, host: &str) -> Result<(), String> {
+        let entry = Entry::parse(host).map_err(|error| error.to_string())?;
+        if let Some(gate) = self.gate.get() {
+            gate.allow(entry);
+        }
+        Ok(())
+    }
+}
