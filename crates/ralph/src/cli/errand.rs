@@ -23,6 +23,7 @@ use super::exit::ExitCode;
 use super::steer::{PATIENCE, new_id, refused, silent};
 use crate::terminal::follow::{POLL, Reader};
 use crate::terminal::line::Line;
+use crate::wire::joined::Joined;
 
 /// What came of a command.
 pub(super) enum Answer {
@@ -104,7 +105,12 @@ pub(super) async fn give(
         return Ok(answer);
     }
     let wiring = context.wiring()?;
-    let outside = wiring.outside(&state.plan, &state.model_choice(), &state.script)?;
+    let outside = wiring.outside(
+        &state.plan,
+        &state.model_choice(),
+        &state.script,
+        Joined::default(),
+    )?;
     let journal = Journal::open(dir, wiring.clock.clone(), wiring.redactor.clone())?;
     let letter = Letter {
         id: new_id(context),
