@@ -7,6 +7,7 @@
 //! - `checks` is what `preflight` and `selftest` print.
 //! - `summary` is the JSON shape of a run that `runs` and `show` share.
 
+mod allow;
 pub mod args;
 mod audit;
 mod checks;
@@ -42,6 +43,7 @@ mod runs;
 mod selftest;
 mod show;
 mod steer;
+pub mod steer_args;
 mod summary;
 pub mod token_args;
 mod tokens;
