@@ -6,14 +6,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ralph_core::event::Event;
 use ralph_core::ports::{
-    Agent, AgentEvent, Exec, ExecOutcome, GateNews, Gatekeeper, InputSource, Patience, SandboxError,
+    Agent, AgentEvent, Exec, ExecOutcome, InputSource, Patience, SandboxError,
 };
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::sink::{AgentSink, Pulse};
 use crate::error::RunError;
 use crate::journal::Journal;
-use crate::run::{Run, answer, heartbeat};
+use crate::live::{answer, take_news};
+use crate::run::{Run, heartbeat};
 
 /// How often the gate and the clock are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -77,7 +78,7 @@ impl Run {
                     call = control.next() => answer(journal, control, call)?,
                     _ = beat.tick() => drop(journal.append(Event::StillActive {})?),
                     _ = look.tick() => {
-                        if take_news(journal, gate.as_deref())? {
+                        if let Some(gate) = &gate && take_news(journal, &**gate)? {
                             pulse.beat();
                         }
                         if let Some(cut) = overdue(&pulse, patience, &mut done_at) {
@@ -91,7 +92,9 @@ impl Run {
         while let Ok(did) = events.try_recv() {
             tell(journal, did)?;
         }
-        take_news(journal, gate.as_deref())?;
+        if let Some(gate) = &gate {
+            take_news(journal, &**gate)?;
+        }
         Ok(watched)
     }
 }
@@ -126,29 +129,4 @@ fn tell(journal: &mut Journal, did: AgentEvent) -> Result<(), RunError> {
     let iteration = journal.state().iteration;
     journal.append(Event::AgentDid { iteration, did })?;
     Ok(())
-}
-
-/// Writes down what happened at the gate; tells whether anything was paid for.
-fn take_news(journal: &mut Journal, gate: Option<&dyn Gatekeeper>) -> Result<bool, RunError> {
-    let mut is_paid = false;
-    for news in gate.map(Gatekeeper::news).unwrap_or_default() {
-        let iteration = journal.state().iteration;
-        journal.append(match news {
-            GateNews::Charged {
-                model,
-                usage,
-                cost_usd,
-            } => {
-                is_paid = true;
-                Event::AgentCharged {
-                    iteration,
-                    model,
-                    usage,
-                    cost_usd,
-                }
-            }
-            GateNews::Blocked { host, port, reason } => Event::HostBlocked { host, port, reason },
-        })?;
-    }
-    Ok(is_paid)
 }

@@ -8,7 +8,8 @@ use ralph_core::run::{QuotaWait, RunStatus};
 use crate::control::Wish;
 use crate::error::RunError;
 use crate::journal::millis;
-use crate::run::{Run, answer};
+use crate::live::answer;
+use crate::run::Run;
 
 /// How long to wait where the provider does not say; twice as long each time, up to the longest.
 const FIRST_LOOK: Duration = Duration::from_mins(15);

@@ -8,6 +8,7 @@
 //! - `summary` is the JSON shape of a run that `runs` and `show` share.
 
 pub(crate) mod agent;
+mod allow;
 pub mod args;
 mod audit;
 mod checks;
@@ -44,6 +45,7 @@ mod runs;
 mod selftest;
 mod show;
 mod steer;
+pub mod steer_args;
 mod summary;
 pub mod token_args;
 mod tokens;
