@@ -157,7 +157,7 @@ fn messages(page: &mut Page, snapshot: &Snapshot) {
     let messages: Vec<String> = snapshot.messages.iter().map(|text| item(text)).collect();
     page.quote(
         "messages",
-        &excerpt(&messages.join("\n"), &cap::MESSAGES, ACTIVITY_FILE),
+        &excerpt(&messages.join("\n"), &cap::MESSAGES, "the journal"),
     );
 }
 

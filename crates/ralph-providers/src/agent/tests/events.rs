@@ -100,7 +100,7 @@ fn claude_waits_and_its_tools_fail() {
         events[1],
         waiting(
             "status 529: it tries again in 0.5 s (1 of 1)",
-            Some(Duration::from_millis(500))
+            Some(Duration::from_millis(512))
         )
     );
 }
