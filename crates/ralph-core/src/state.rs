@@ -389,8 +389,15 @@ impl RunState {
                 self.usage.add(*usage);
                 self.cost += *cost_usd;
             }
-            Event::IterationFinished { metrics, then, .. } => {
-                self.count_idle(metrics);
+            Event::IterationFinished {
+                metrics,
+                then,
+                outcome,
+                ..
+            } => {
+                if outcome.is_its_own_doing() {
+                    self.count_idle(metrics);
+                }
                 self.open = None;
                 self.then.clone_from(then);
                 if self.refused_in < metrics.iteration {

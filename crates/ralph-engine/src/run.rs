@@ -249,6 +249,7 @@ impl Run {
         match ended {
             Ok(status) => Ok(status),
             Err(error) => {
+                self.hear_gate().ok();
                 self.log_activity(&error.to_string()).ok();
                 if matches!(error, RunError::Stopped) {
                     // Nothing follows in which it could be charged.

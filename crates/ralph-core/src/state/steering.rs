@@ -43,6 +43,15 @@ impl RunState {
         self.messages.iter().filter(|message| message.waits())
     }
 
+    /// Returns the messages that the next prompt has: the oldest, as far as there is room for them.
+    pub fn messages_for_prompt(&self) -> impl Iterator<Item = &Message> {
+        let mut bytes = 0;
+        self.waiting_messages().take_while(move |message| {
+            bytes += message.text.len();
+            bytes <= MAX_MESSAGE_BYTES
+        })
+    }
+
     /// Tells whether it is known that a host may not be reached on a port, or there is no room to know.
     pub fn is_blocked(&self, host: &str, port: u16) -> bool {
         self.blocked_hosts.len() >= MAX_HOSTS || self.blocked_hosts.contains(&blocked(host, port))
@@ -89,10 +98,15 @@ impl RunState {
         });
     }
 
-    /// Notes what is in the prompt that is sent now: whatever was delivered and not taken up.
+    /// Notes what is in the prompt that is sent now.
     pub(super) fn note_prompt(&mut self) {
+        let shown: Vec<String> = self
+            .messages_for_prompt()
+            .filter(|message| message.state == MessageState::Delivered)
+            .map(|message| message.id.clone())
+            .collect();
         for message in &mut self.messages {
-            message.is_in_prompt = message.state == MessageState::Delivered;
+            message.is_in_prompt = shown.contains(&message.id);
         }
     }
 

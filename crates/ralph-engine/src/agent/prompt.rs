@@ -23,7 +23,7 @@ impl Run {
             refusals: state.refusals.clone(),
             errors_tail: self.files.errors_tail()?,
             messages: state
-                .waiting_messages()
+                .messages_for_prompt()
                 .map(|message| message.text.clone())
                 .collect(),
         };
