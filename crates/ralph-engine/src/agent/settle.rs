@@ -42,6 +42,10 @@ impl Run {
     /// Returns where the agent's end sends the run, if not to the next iteration.
     pub(crate) fn after_agent(&self, outcome: &IterationOutcome) -> Option<RunStatus> {
         let agent = self.outside.agent.as_ref()?.name();
+        if *outcome == IterationOutcome::Rotated {
+            // A person has seen to it.
+            return None;
+        }
         let open = self.state().open.as_ref();
         match open.and_then(|open| open.agent_end.as_ref()) {
             Some(AgentEnd::Unauthorized { why }) => {
