@@ -50,8 +50,19 @@ impl House {
         Some(house)
     }
 
+    /// Sets a key of the front matter.
+    pub(super) fn set(mut self, key: &str, value: &str) -> Self {
+        self.project = std::mem::replace(&mut self.project, Project::new()).set(key, value);
+        self
+    }
+
+    /// Returns the containers of its runs.
+    pub(super) fn containers(&self) -> Vec<String> {
+        self.on_engine(&["ps", "--all"])
+    }
+
     /// Stores the credential, as a person does.
-    pub(super) fn store_token(&self) {
+    fn store_token(&self) {
         let path = if self.agent == "claude" { "" } else { "/v1" };
         let address = format!("{}{path}", self.upstream.url());
         let mut storing = self
@@ -63,6 +74,12 @@ impl House {
                 "file",
                 "--agent",
                 self.agent,
+                "--auth",
+                if self.agent == "claude" {
+                    "oauth"
+                } else {
+                    "api-key"
+                },
                 "--base-url",
                 &address,
             ])

@@ -45,6 +45,9 @@ fn assert_done(house: &House) {
         let body = String::from_utf8_lossy(&request.body).into_owned();
         assert!(!body.contains(&canary(house.agent)), "the agent knew it");
     }
+    // Nothing that these programs want besides their model is in anybody's way.
+    let blocked = house.project.events("host_blocked");
+    assert!(blocked.is_empty(), "{blocked:?}");
     assert!(shown["cost_usd"].as_f64().unwrap() > 0.0, "{shown}");
 }
 
