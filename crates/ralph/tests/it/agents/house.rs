@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use ralph_test::{FakeUpstream, Scenario, Step, agent_image};
+use ralph_test::{FakeUpstream, Scenario, Step, agent_image, agent_program};
 
 use crate::project::{Ended, Project};
 
@@ -41,6 +41,22 @@ impl House {
         let project = Project::new()
             .set("sandbox_provider", "docker")
             .set("sandbox_image", &image);
+        let house = Self {
+            project,
+            upstream: FakeUpstream::start(Scenario::new(steps)),
+            agent,
+        };
+        house.store_token();
+        Some(house)
+    }
+
+    /// Prepares the same without a container; none if agents are left out.
+    pub(super) fn local<const N: usize>(agent: &'static str, steps: [Step; N]) -> Option<Self> {
+        let program = agent_program(agent)?;
+        let programs = program.parent().unwrap().display();
+        let project = Project::new()
+            .set("sandbox_provider", "local")
+            .env("PATH", format!("{programs}:/usr/local/bin:/usr/bin:/bin"));
         let house = Self {
             project,
             upstream: FakeUpstream::start(Scenario::new(steps)),
