@@ -34,6 +34,7 @@ mod steering;
 #[cfg(target_os = "linux")]
 mod strace;
 mod support;
+mod talking;
 mod tokens;
 mod usage;
 mod verdicts;
