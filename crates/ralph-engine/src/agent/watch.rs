@@ -60,7 +60,7 @@ impl Run {
                     Some(did) = events.recv() => tell(journal, &talk, did)?,
                     call = control.next() => match answer(journal, control, call) {
                         Ok(()) if control.wish.is_some() => break Ok(Watched::Cut(Cut::Halted)),
-                        Ok(()) => talk.say_what_waits(journal)?,
+                        Ok(()) => {}
                         Err(error) => break Err(error),
                     },
                     _ = beat.tick() => drop(journal.append(Event::StillActive {})?),
@@ -68,6 +68,7 @@ impl Run {
                         if let Some(gate) = &gate && take_news(journal, &**gate)? {
                             pulse.beat();
                         }
+                        talk.say_what_waits(journal)?;
                         if let Some(cut) = overdue(&pulse, patience, &mut done_at) {
                             break Ok(Watched::Cut(cut));
                         }

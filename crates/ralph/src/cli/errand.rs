@@ -17,12 +17,12 @@ use ralph_engine::mailbox::{Letter, Mailbox};
 use ralph_engine::store::RunDir;
 use tokio::sync::watch;
 
-use super::args::{GuardrailArgs, NoteArgs, RunArg};
+use super::args::RunArg;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::steer::{PATIENCE, new_id, refused, silent};
-use super::steer_args::MessageArgs;
+use super::steer_args::{GuardrailArgs, MessageArgs, NoteArgs};
 use crate::terminal::follow::{POLL, Reader};
 use crate::terminal::line::Line;
 

@@ -58,7 +58,7 @@ fn a_message_to_a_model_is_in_exactly_one_prompt() {
     project.audit();
     let replayed = project.ralph(&["replay", "last"]).expect(0).stdout;
     assert!(
-        replayed.contains("a message was taken up by the agent: use a.txt"),
+        replayed.contains("a message was taken up: use a.txt"),
         "{replayed}"
     );
 }
