@@ -62,7 +62,7 @@ impl Run {
                     Some(did) = events.recv() => tell(journal, &talk, did)?,
                     call = control.next() => match answer(journal, control, call) {
                         Ok(()) if control.wish.is_some() => break Ok(Watched::Cut(Cut::Halted)),
-                        Ok(()) => talk.say_what_waits(journal)?,
+                        Ok(()) => {}
                         Err(error) => break Err(error),
                     },
                     _ = beat.tick() => drop(journal.append(Event::StillActive {})?),
@@ -77,6 +77,7 @@ impl Run {
                         if let Some(status) = heard.refused {
                             break Ok(Watched::Cut(Cut::Refused(status)));
                         }
+                        talk.say_what_waits(journal)?;
                         if let Some(cut) = overdue(&pulse, patience, &mut done_at) {
                             break Ok(Watched::Cut(cut));
                         }

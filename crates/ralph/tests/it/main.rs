@@ -35,6 +35,7 @@ mod steering;
 #[cfg(target_os = "linux")]
 mod strace;
 mod support;
+mod talking;
 mod tokens;
 mod usage;
 mod verdicts;
