@@ -78,12 +78,10 @@ impl FakeInternet {
         visits
     }
 
-    /// Starts a host that has every name nobody else has, on every port.
-    pub async fn sink(&mut self) -> Sink {
-        let sink = Sink::start().await;
+    /// Gives a host every name that nobody else has, on every port.
+    pub fn give_the_rest_to(&mut self, sink: &Sink) {
         self.open.push(sink.address());
         self.rest = Some(sink.address());
-        sink
     }
 
     /// Lets a name lead to an address that nobody may reach.

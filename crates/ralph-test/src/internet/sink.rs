@@ -24,7 +24,11 @@ pub struct Sink {
 }
 
 impl Sink {
-    pub(super) async fn start() -> Self {
+    /// Starts to take everything. It has to be called in a runtime.
+    ///
+    /// # Panics
+    /// If this machine gives no port.
+    pub async fn start() -> Self {
         let (tcp, udp) = bound().await;
         let port = tcp.local_addr().expect("an address").port();
         let visits = Visits::default();
