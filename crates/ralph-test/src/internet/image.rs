@@ -27,6 +27,45 @@ pub fn tools_image() -> String {
     image
 }
 
+/// An image whose programs trust an authority, as they trust the ones of the real internet. It is
+/// removed when it is dropped.
+#[derive(Debug)]
+pub struct TrustingImage {
+    name: String,
+}
+
+impl TrustingImage {
+    /// Adds an authority, which is written as PEM, to those that [`tools_image`] trusts.
+    ///
+    /// # Panics
+    /// If the image cannot be built.
+    pub fn of(pem: &str) -> Self {
+        let digest = Digest::of(pem.as_bytes());
+        let name = format!("ralph-test-trusting:{}", &digest.as_str()[..12]);
+        let lines = pem.trim().replace('\n', "\\n");
+        let dockerfile = format!(
+            "FROM {}\nRUN printf '%b\\n' '{lines}' > /usr/local/share/ca-certificates/fake.crt && update-ca-certificates\n",
+            tools_image()
+        );
+        build(&name, "none", &dockerfile);
+        Self { name }
+    }
+
+    /// Returns its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for TrustingImage {
+    fn drop(&mut self) {
+        let mut docker = Command::new("docker");
+        docker.args(["image", "rm", "--force", &self.name]);
+        // One that stays is small: a layer on top of another image.
+        docker.output().ok();
+    }
+}
+
 fn is_there(image: &str) -> bool {
     let mut docker = Command::new("docker");
     docker.args(["image", "inspect", image]);

@@ -6,7 +6,8 @@
 //! - [`Sink`] is a host that nothing may reach, at every address of this machine.
 //! - [`Visits`] is what arrived somewhere.
 //! - [`packages`] fills sites with what package managers look for.
-//! - [`tools_image`] is an image with those package managers in it.
+//! - [`tools_image`] is an image with those package managers in it, [`TrustingImage`] one that trusts
+//!   the authority, too.
 
 mod authority;
 mod image;
@@ -17,7 +18,7 @@ mod serve;
 mod sink;
 mod visits;
 
-pub use image::tools_image;
+pub use image::{TrustingImage, tools_image};
 pub use network::FakeInternet;
 pub use page::{Page, Pages};
 pub use sink::{SINK_ANSWER, Sink};

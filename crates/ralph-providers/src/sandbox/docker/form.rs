@@ -40,6 +40,8 @@ const TEMPORARY: u64 = 1 << 30;
 const SHARED: u64 = 64 << 20;
 /// Where names are asked for: at an address inside, whatever the engine's machine uses.
 const NAME_SERVER: &str = "127.0.0.1";
+/// What a container calls itself. Programs look their own name up, and no name server knows it.
+const HOST_NAME: &str = "sandbox";
 
 /// What a container is made for.
 #[derive(Debug)]
@@ -61,7 +63,7 @@ impl Form<'_> {
             // Whatever the image says: the guest is root in the container, and nothing else is.
             user: Some("0:0".into()),
             working_dir: Some("/".into()),
-            hostname: Some("sandbox".into()),
+            hostname: Some(HOST_NAME.into()),
             entrypoint: Some(vec![format!("{}/{}", program::DIRECTORY, program::FILE)]),
             cmd: Some(self.arguments()),
             labels: Some(self.marks.write(self.name)),
@@ -120,6 +122,7 @@ impl Form<'_> {
             // Otherwise they are copied from the engine's machine, with the names in its network.
             dns: Some(vec![NAME_SERVER.into()]),
             dns_search: Some(vec![".".into()]),
+            extra_hosts: Some(vec![format!("{HOST_NAME}:127.0.0.1")]),
             ipc_mode: Some("private".into()),
             cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
             restart_policy: Some(RestartPolicy {

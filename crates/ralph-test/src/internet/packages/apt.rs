@@ -23,10 +23,11 @@ pub fn apt(name: &str) -> Pages {
     ]);
     let (size, digest) = (bytes.len(), Digest::of(&bytes));
     let index = format!("{control}Filename: ./{name}.deb\nSize: {size}\nSHA256: {digest}\n");
+    // This is how apt writes the paths of a repository without directories.
     Pages::from([
-        ("/debian/Packages".to_owned(), Page::text(&index)),
+        ("/debian/./Packages".to_owned(), Page::text(&index)),
         (
-            format!("/debian/{name}.deb"),
+            format!("/debian/./{name}.deb"),
             Page::file("application/octet-stream", bytes),
         ),
     ])

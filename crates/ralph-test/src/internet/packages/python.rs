@@ -6,7 +6,7 @@ use super::HELLO;
 use super::archive::zip;
 use crate::internet::{Page, Pages};
 
-/// Returns an index with one package, which has a module of the same name: `/simple/NAME/`.
+/// Returns an index with one package, which has a module of the same name: `/simple/`.
 pub fn python(name: &str) -> Pages {
     let information = format!("{name}-1.0.dist-info");
     let module = format!("HELLO = '{HELLO}'\n");
@@ -29,7 +29,10 @@ pub fn python(name: &str) -> Pages {
         "<!DOCTYPE html><html><body><a href=\"{link}#sha256={digest}\">{file}</a></body></html>"
     );
     Pages::from([
-        (format!("/simple/{name}/"), Page::file("text/html", index)),
+        (
+            format!("/simple/{}/", name.replace('_', "-")),
+            Page::file("text/html", index),
+        ),
         (link, Page::file("application/zip", bytes)),
     ])
 }
