@@ -16,7 +16,8 @@ pub enum Page {
     },
     /// The way to another address.
     Redirect(String),
-    /// Every header and the body of the request, in the headers and the body of the answer.
+    /// Every header and the body of the request, in the headers and the body of the answer. The headers
+    /// are among the visits, too.
     Echo,
     /// Lines that never end.
     Endless,

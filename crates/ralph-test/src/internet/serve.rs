@@ -83,7 +83,7 @@ impl Site {
                 response.headers_mut().insert(LOCATION, to);
                 response
             }
-            Some(Page::Echo) => echo(request).await,
+            Some(Page::Echo) => echo(request, &self.visits).await,
             Some(Page::Endless) => {
                 let lines = stream::unfold((), |()| async {
                     tokio::time::sleep(BEAT).await;
@@ -107,12 +107,14 @@ fn whole(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).boxed_unsync()
 }
 
-async fn echo(request: Request<Incoming>) -> Response<Body> {
+async fn echo(request: Request<Incoming>, visits: &Visits) -> Response<Body> {
     let (head, body) = request.into_parts();
     let mut text = Vec::new();
     let mut response = Response::new(whole(""));
     for (name, value) in &head.headers {
         text.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\n"].concat());
+        let shown = String::from_utf8_lossy(value.as_bytes());
+        visits.add(format!("{name}: {shown}"));
         if let Ok(name) = HeaderName::try_from(format!("x-echo-{name}")) {
             response.headers_mut().append(name, value.clone());
         }
