@@ -78,6 +78,7 @@ fn build(image: &str, network: &str, dockerfile: &str) {
         .args([
             "build",
             "--quiet",
+            "--force-rm",
             "--network",
             network,
             "--tag",

@@ -132,6 +132,18 @@ async fn a_closed_gate_ends_what_passes_and_lets_nothing_through() {
     room.end().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_container_that_is_started_again_has_its_way_out_again() {
+    if left_out_without_docker() {
+        return;
+    }
+    let (internet, _) = internet().await;
+    let room = room(internet).await;
+    room.docker(&["kill", &room.container()]);
+    assert_eq!(leading_somewhere(&room).await, OPEN);
+    room.end().await;
+}
+
 #[test]
 fn with_the_gate_everything_in_the_container_ends() {
     if left_out_without_docker() {

@@ -1,11 +1,12 @@
 //! Ways out that must lead nowhere, tried in a real container by an agent and by root. They are judged
 //! by what arrives at hosts that nothing may reach.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
-use ralph_core::ports::{Ended, Exec, Gatekeeper as _};
+use ralph_core::ports::{Ended, Exec, GateNews, Gatekeeper as _};
 use ralph_core::secret::Secret;
 use ralph_gate::Route;
 use ralph_test::internet::{FakeInternet, Page, Pages, SINK_ANSWER, Sink, Visits, tools_image};
@@ -182,7 +183,31 @@ impl Prison {
         looked_up.retain(|name| !ALLOWED.contains(&name.as_str()));
         assert_eq!(looked_up, nothing);
     }
+
+    /// Asserts that nothing passed but what is allowed, and that each blocked host was told once.
+    fn assert_all_was_told(&self) {
+        let mut passed = self.room.decisions();
+        assert!(passed.len() >= ATTEMPTS / 2, "{}", passed.len());
+        passed.retain(|decision| decision.contains(" allowed "));
+        passed.retain(|decision| !ALLOWED.iter().any(|name| decision.contains(name)));
+        assert_eq!(passed, Vec::<String>::new());
+        let told = self.room.keeper.news();
+        let hosts = told.iter().map(|news| match news {
+            GateNews::Blocked { host, .. } => host.as_str(),
+            GateNews::Charged { model, .. } => panic!("{model} was paid for"),
+        });
+        let hosts: Vec<&str> = hosts.collect();
+        let distinct: BTreeSet<&str> = hosts.iter().copied().collect();
+        assert_eq!(hosts.len(), distinct.len(), "{hosts:#?}");
+        assert!(distinct.contains("evil.example"), "{hosts:#?}");
+        assert!(!distinct.contains("sandbox"), "{hosts:#?}");
+    }
 }
+
+/// Prints the ports that somebody listens on inside.
+const LISTENING: &str = "python3 -c '
+lines = [line.split() for file in (\"tcp\", \"udp\") for line in list(open(\"/proc/net/\" + file))[1:]]
+print(*sorted(int(line[1].split(\":\")[1], 16) for line in lines if line[3] in (\"0A\", \"07\")))'";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_gets_out_of_a_container() {
@@ -190,7 +215,9 @@ async fn nothing_gets_out_of_a_container() {
         return;
     }
     let prison = prison(&["cdn.example"]).await;
+    assert_eq!(prison.room.sh(LISTENING).await, "53 53 80 443 3128 4141\n");
     prison.assert_nothing_got_out(&prison.tried_by_an_agent().await);
+    prison.assert_all_was_told();
     prison.assert_nothing_got_out(&prison.tried_by_root());
     // It is the gate that keeps them apart: what is allowed works, and the hosts do count.
     let room = &prison.room;

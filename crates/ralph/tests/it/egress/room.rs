@@ -204,6 +204,20 @@ impl Room {
             .collect()
     }
 
+    /// Waits until there are so many decisions after the first `from` ones, and returns them in the
+    /// order of their texts: each is written down when what it is about has ended.
+    pub(super) async fn decided(&self, from: usize, count: usize) -> Vec<String> {
+        for _ in 0..500 {
+            if self.decisions().len() >= from + count {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let mut decisions = self.decisions().split_off(from);
+        decisions.sort();
+        decisions
+    }
+
     /// Removes the sandbox.
     pub(super) async fn end(self) {
         self.sandbox.remove().await.unwrap();

@@ -37,14 +37,6 @@ fn blocked(host: &str, port: u16, reason: &str) -> GateNews {
     }
 }
 
-/// Returns the decisions from some one on, in the order of their texts: records are written when
-/// what they are about has ended.
-fn decisions(room: &Room, from: usize) -> Vec<String> {
-    let mut decisions = room.decisions().split_off(from);
-    decisions.sort();
-    decisions
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_decision_is_written_down_and_a_blocked_host_is_told_once() {
     if left_out_without_docker() {
@@ -71,7 +63,7 @@ async fn every_decision_is_written_down_and_a_blocked_host_is_told_once() {
         "proxy allowed.example:443 denied unsupported-protocol",
         "proxy allowed.example:80 allowed listed",
     ];
-    assert_eq!(decisions(&room, 0), written);
+    assert_eq!(room.decided(0, written.len()).await, written);
     assert_eq!(room.keeper.news(), []);
 
     assert_eq!(
@@ -84,7 +76,7 @@ async fn every_decision_is_written_down_and_a_blocked_host_is_told_once() {
         "proxy evil.example:443 denied blocked-by-allowlist",
         "proxy evil.example:80 denied blocked-by-allowlist",
     ];
-    assert_eq!(decisions(&room, 4), written);
+    assert_eq!(room.decided(4, written.len()).await, written);
     let told = [blocked("evil.example", 53, "blocked-by-allowlist")];
     assert_eq!(room.keeper.news(), told);
     ask(&room, "evil.example").await;
@@ -138,7 +130,7 @@ async fn what_is_no_request_is_written_down_too() {
         "https :443 denied unsupported-protocol",
         "proxy :0 denied malformed",
     ];
-    assert_eq!(decisions(&room, 0), written);
+    assert_eq!(room.decided(0, written.len()).await, written);
     assert_eq!(room.keeper.news(), []);
     room.end().await;
 }

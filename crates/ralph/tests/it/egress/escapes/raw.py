@@ -12,6 +12,18 @@ def connect_to_the_usual_ports_outside():
 
 
 @escape
+def connect_to_every_port_outside():
+    open_ports = []
+    for address in [HOSTS[0], GATEWAYS[0]]:
+        for port in range(1, 65536):
+            with socket.socket(family(address), socket.SOCK_STREAM) as client:
+                client.settimeout(PATIENCE)
+                if client.connect_ex((address, port)) == 0:
+                    open_ports.append((address, port))
+    return open_ports
+
+
+@escape
 def connect_by_the_names_of_the_engine():
     names = ["host.docker.internal", "gateway.docker.internal", "host.containers.internal"]
     return everywhere(lambda name: tcp(socket.gethostbyname(name), PORT), names)
