@@ -139,6 +139,22 @@ pub enum IterationOutcome {
     },
 }
 
+impl IterationOutcome {
+    /// Tells whether it says something about who did the work; no person and no accident ended it.
+    pub fn is_its_own_doing(&self) -> bool {
+        match self {
+            Self::Completed
+            | Self::ActionFailed { .. }
+            | Self::Unreadable
+            | Self::Paused
+            | Self::StopRequested
+            | Self::GaveUp
+            | Self::AgentStopped { .. } => true,
+            Self::Rotated | Self::OutOfBudget | Self::SandboxLost => false,
+        }
+    }
+}
+
 /// Where a person's message to an agent stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -70,6 +70,9 @@ pub struct NetworkPlan {
     /// The hosts whose TLS the gate opens.
     #[serde(default)]
     pub inspect: Allowlist,
+    /// How many requests to models a minute may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_requests_per_minute: Option<u32>,
     /// Hosts that the project's own files name. Nothing allows them but a person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggested: Vec<SuggestedHost>,

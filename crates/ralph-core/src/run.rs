@@ -235,6 +235,16 @@ pub enum Command {
         /// The id; there is no way to send a command line.
         id: String,
     },
+    /// Let commands in the sandbox reach a host from now on.
+    AllowHost {
+        /// The host, as an allowlist writes it: `name`, `*.name`, `name:port`.
+        host: String,
+    },
+    /// Tell something to who does the work.
+    Message {
+        /// The words.
+        text: String,
+    },
 }
 
 impl Command {
@@ -251,6 +261,8 @@ impl Command {
             Self::Diagnose => "diagnose",
             Self::Apply => "apply",
             Self::Debug { .. } => "debug",
+            Self::AllowHost { .. } => "allow",
+            Self::Message { .. } => "message",
         }
     }
 
@@ -262,7 +274,9 @@ impl Command {
             | Self::Guardrail(_)
             | Self::Diagnose
             | Self::Apply
-            | Self::Debug { .. } => true,
+            | Self::Debug { .. }
+            | Self::AllowHost { .. }
+            | Self::Message { .. } => true,
         }
     }
 }
@@ -281,6 +295,9 @@ pub fn legal(status: &RunStatus, mode: Mode, command: &Command) -> Result<(), &'
         (_, M::Autonomous, C::Note(_)) => {
             Err("its mode is `autonomous`; notes need `mode: guided` in the task file")
         }
+        (_, M::Autonomous, C::Message { .. }) => {
+            Err("its mode is `autonomous`; messages need `mode: guided` in the task file")
+        }
         (_, M::Autonomous | M::Guided, C::Debug { .. }) => {
             Err("debugging needs `mode: debug` in the task file")
         }
@@ -289,8 +306,8 @@ pub fn legal(status: &RunStatus, mode: Mode, command: &Command) -> Result<(), &'
         | (S::Running, _, C::Rotate)
         | (S::WaitingQuota(_), _, C::Pause | C::Resume | C::Stop)
         | (S::Paused(_) | S::SandboxLost, _, C::Resume | C::Stop)
-        | (_, _, C::Guardrail(_) | C::Profile { .. })
-        | (_, M::Guided | M::Debug, C::Note(_))
+        | (_, _, C::Guardrail(_) | C::Profile { .. } | C::AllowHost { .. })
+        | (_, M::Guided | M::Debug, C::Note(_) | C::Message { .. })
         | (
             S::Running | S::Verifying | S::WaitingQuota(_) | S::Paused(_) | S::SandboxLost,
             _,
@@ -363,6 +380,8 @@ mod tests {
                 author: text(),
             }),
             Command::Debug { id: text() },
+            Command::AllowHost { host: text() },
+            Command::Message { text: text() },
         ]
     }
 
@@ -385,36 +404,36 @@ mod tests {
         snapbox::assert_data_eq!(
             table,
             snapbox::str![[r"
-autonomous created: pause stop profile guardrail
-autonomous preparing: pause stop profile guardrail
-autonomous running: pause rotate stop profile guardrail diagnose apply
-autonomous paused: resume stop profile guardrail diagnose apply
-autonomous waiting_quota: pause resume stop profile guardrail diagnose apply
-autonomous verifying: pause stop profile guardrail diagnose apply
+autonomous created: pause stop profile guardrail allow
+autonomous preparing: pause stop profile guardrail allow
+autonomous running: pause rotate stop profile guardrail diagnose apply allow
+autonomous paused: resume stop profile guardrail diagnose apply allow
+autonomous waiting_quota: pause resume stop profile guardrail diagnose apply allow
+autonomous verifying: pause stop profile guardrail diagnose apply allow
 autonomous succeeded:
 autonomous failed:
 autonomous stopped:
-autonomous sandbox_lost: resume stop profile guardrail diagnose apply
-guided created: pause stop profile guardrail note
-guided preparing: pause stop profile guardrail note
-guided running: pause rotate stop profile guardrail diagnose apply note
-guided paused: resume stop profile guardrail diagnose apply note
-guided waiting_quota: pause resume stop profile guardrail diagnose apply note
-guided verifying: pause stop profile guardrail diagnose apply note
+autonomous sandbox_lost: resume stop profile guardrail diagnose apply allow
+guided created: pause stop profile guardrail note allow message
+guided preparing: pause stop profile guardrail note allow message
+guided running: pause rotate stop profile guardrail diagnose apply note allow message
+guided paused: resume stop profile guardrail diagnose apply note allow message
+guided waiting_quota: pause resume stop profile guardrail diagnose apply note allow message
+guided verifying: pause stop profile guardrail diagnose apply note allow message
 guided succeeded:
 guided failed:
 guided stopped:
-guided sandbox_lost: resume stop profile guardrail diagnose apply note
-debug created: pause stop profile guardrail note
-debug preparing: pause stop profile guardrail note
-debug running: pause rotate stop profile guardrail diagnose apply note debug
-debug paused: resume stop profile guardrail diagnose apply note debug
-debug waiting_quota: pause resume stop profile guardrail diagnose apply note debug
-debug verifying: pause stop profile guardrail diagnose apply note debug
+guided sandbox_lost: resume stop profile guardrail diagnose apply note allow message
+debug created: pause stop profile guardrail note allow message
+debug preparing: pause stop profile guardrail note allow message
+debug running: pause rotate stop profile guardrail diagnose apply note debug allow message
+debug paused: resume stop profile guardrail diagnose apply note debug allow message
+debug waiting_quota: pause resume stop profile guardrail diagnose apply note debug allow message
+debug verifying: pause stop profile guardrail diagnose apply note debug allow message
 debug succeeded:
 debug failed:
 debug stopped:
-debug sandbox_lost: resume stop profile guardrail diagnose apply note
+debug sandbox_lost: resume stop profile guardrail diagnose apply note allow message
 
 "]]
         );
@@ -440,6 +459,8 @@ debug sandbox_lost: resume stop profile guardrail diagnose apply note
         );
         assert_eq!(texts[4], r#"{"profile":{"name":""}}"#);
         assert_eq!(texts[9], r#"{"debug":{"id":""}}"#);
+        assert_eq!(texts[10], r#"{"allow_host":{"host":""}}"#);
+        assert_eq!(texts[11], r#"{"message":{"text":""}}"#);
         for (text, command) in texts.iter().zip(commands()) {
             assert_eq!(serde_json::from_str::<Command>(text).unwrap(), command);
         }

@@ -1,10 +1,10 @@
 //! Where a run stands: the fold over its events. Every reader uses this one, so all agree.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::budget::{Limits, Spent};
-use crate::event::{DiffSize, Event, MessageState, Metrics, Purpose, Record};
+use crate::event::{DiffSize, Event, Metrics, Purpose, Record};
 use crate::gutter::Window;
 use crate::id::{CommitId, Digest};
 use crate::mitigation::{Ladder, Step};
@@ -17,9 +17,11 @@ use crate::task::Mode;
 
 mod consultation;
 mod open;
+mod steering;
 
 pub use consultation::Consultation;
 pub use open::OpenIteration;
+pub use steering::{MAX_MESSAGE_BYTES, MAX_WAITING_MESSAGES, Message};
 
 /// Where a run stands after some records.
 #[derive(Debug, Clone)]
@@ -99,12 +101,12 @@ pub struct RunState {
     pub last_letter: Option<String>,
     /// Where the last iteration sent the run, until it is there.
     pub then: Option<RunStatus>,
-    /// Hosts that something in the sandbox wanted to reach and may not.
+    /// Hosts that something in the sandbox wanted to reach and may not, as an allowlist writes them.
     pub blocked_hosts: BTreeSet<String>,
-    /// Hosts that a person has allowed during the run.
+    /// Hosts that a person has allowed during the run, as an allowlist writes them.
     pub allowed_hosts: BTreeSet<String>,
-    /// Messages of people that no agent has got yet, by id, oldest first.
-    pub messages: BTreeMap<String, String>,
+    /// Messages of people, oldest first: all that wait, and the last of those that were taken up.
+    pub messages: Vec<Message>,
     /// How many iterations in a row changed nothing at all.
     pub idle: u32,
     /// The iteration that was started and not finished.
@@ -156,7 +158,7 @@ impl RunState {
             then: None,
             blocked_hosts: BTreeSet::new(),
             allowed_hosts: BTreeSet::new(),
-            messages: BTreeMap::new(),
+            messages: Vec::new(),
             idle: 0,
             open: None,
             plan: (**plan).clone(),
@@ -202,7 +204,7 @@ impl RunState {
             | Event::StillActive {}
             | Event::Notice { .. } => {}
             Event::HostBlocked { .. } | Event::HostAllowed { .. } | Event::MessageMoved { .. } => {
-                self.apply_gate(&record.event);
+                self.apply_steering(&record.event);
             }
             Event::RunOpened { .. }
             | Event::CommandReceived { .. }
@@ -367,6 +369,7 @@ impl RunState {
                 self.iteration = *iteration;
                 self.open = Some(OpenIteration::new(*iteration, head.clone(), record.at));
             }
+            Event::ModelAsked { .. } | Event::AgentStarted { .. } => self.note_prompt(),
             Event::ModelReplied {
                 usage,
                 cost_usd,
@@ -386,8 +389,15 @@ impl RunState {
                 self.usage.add(*usage);
                 self.cost += *cost_usd;
             }
-            Event::IterationFinished { metrics, then, .. } => {
-                self.count_idle(metrics);
+            Event::IterationFinished {
+                metrics,
+                then,
+                outcome,
+                ..
+            } => {
+                if outcome.is_its_own_doing() {
+                    self.count_idle(metrics);
+                }
                 self.open = None;
                 self.then.clone_from(then);
                 if self.refused_in < metrics.iteration {
@@ -409,37 +419,17 @@ impl RunState {
 }
 
 impl RunState {
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "`apply` above decides exhaustively which events come here"
-    )]
-    fn apply_gate(&mut self, event: &Event) {
-        match event {
-            Event::HostBlocked { host, .. } => {
-                self.blocked_hosts.insert(host.clone());
-            }
-            Event::HostAllowed { host } => {
-                self.blocked_hosts.remove(host);
-                self.allowed_hosts.insert(host.clone());
-            }
-            Event::MessageMoved { id, text, to } => match to {
-                MessageState::Queued => {
-                    self.messages.insert(id.clone(), text.clone());
-                }
-                MessageState::Delivered | MessageState::Acknowledged => {
-                    self.messages.remove(id);
-                }
-            },
-            _ => {}
-        }
-    }
-
     /// Counts an iteration that neither committed, nor changed a file, nor ticked a box.
     fn count_idle(&mut self, metrics: &Metrics) {
         let before = self.last_metrics.as_ref();
         let ticked_before = before.map_or(0, |last| last.boxes_ticked);
         let head_before = self.open.as_ref().map(|open| &open.head);
-        let is_idle = metrics.diff == DiffSize::default()
+        // What was left uncommitted before is no change of this iteration.
+        let is_unchanged = match &metrics.gutter {
+            Some(report) => report.facts.files.is_empty() && report.facts.changed_lines == 0,
+            None => metrics.diff == DiffSize::default(),
+        };
+        let is_idle = is_unchanged
             && head_before == Some(&metrics.head)
             && metrics.boxes_ticked == ticked_before;
         self.idle = if is_idle { self.idle + 1 } else { 0 };
@@ -522,6 +512,8 @@ impl RunState {
             }
             Command::Note(note) => note.lacks().map(|what| format!("a note needs {what}")),
             Command::Guardrail(sign) => sign.lacks().map(|what| format!("a sign needs {what}")),
+            Command::AllowHost { host } => self.refuses_host(host),
+            Command::Message { text } => self.refuses_message(text),
             Command::Pause
             | Command::Resume
             | Command::Rotate

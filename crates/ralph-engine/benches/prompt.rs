@@ -120,6 +120,7 @@ fn snapshot(files: &Files, dir: &RunDir) -> Snapshot {
         iteration: ITERATION,
         loop_scores: vec![0.1, 0.2, 0.3],
         circling: vec!["`make test` failed 3 times in the same way (exit 1)".into()],
+        messages: Vec::new(),
         schema: action::SCHEMA_TEXT.to_owned(),
     }
 }

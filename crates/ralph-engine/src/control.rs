@@ -1,7 +1,9 @@
 //! Listens to people: commands from the mailbox, and the signal that ends the program.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use ralph_core::ports::Gatekeeper;
 use ralph_core::run::Command;
 use tokio::sync::watch;
 
@@ -18,10 +20,24 @@ pub(crate) enum Wish {
     Rotate,
 }
 
+/// The way out of a run's sandbox, for whoever allows a host.
+#[derive(Clone)]
+pub(crate) enum Door {
+    /// It is open: a host that is allowed can be reached at once.
+    Kept(Arc<dyn Gatekeeper>),
+    /// There is none.
+    Missing,
+    /// Nobody works on the run; whoever does next opens it.
+    Closed,
+}
+
 /// The ear of a running run.
 pub(crate) struct Control {
     mailbox: Mailbox,
     interrupt: watch::Receiver<bool>,
+    pub(crate) door: Door,
+    /// What was done at once and is not in the activity log yet.
+    pub(crate) untold: Vec<String>,
     pub(crate) wish: Option<Wish>,
     /// Whether a person said to go on since this was last set to false.
     pub(crate) resumed: bool,
@@ -37,10 +53,12 @@ pub(crate) enum Call {
 }
 
 impl Control {
-    pub(crate) fn new(mailbox: Mailbox, interrupt: watch::Receiver<bool>) -> Self {
+    pub(crate) fn new(mailbox: Mailbox, interrupt: watch::Receiver<bool>, door: Door) -> Self {
         Self {
             mailbox,
             interrupt,
+            door,
+            untold: Vec::new(),
             wish: None,
             resumed: false,
         }
@@ -97,7 +115,9 @@ impl Control {
             | Command::Guardrail(_)
             | Command::Diagnose
             | Command::Apply
-            | Command::Debug { .. } => {}
+            | Command::Debug { .. }
+            | Command::AllowHost { .. }
+            | Command::Message { .. } => {}
         }
     }
 }

@@ -1,5 +1,5 @@
 //! What people's commands ask for besides changing the course of a run: notes, signs, the doctor,
-//! commands of the mode `debug`. A command that was accepted is done, whatever crashes in between.
+//! commands of the mode `debug`, hosts, messages. A command that was accepted is done, whatever crashes in between.
 
 use std::time::Duration;
 
@@ -13,11 +13,12 @@ use tokio::sync::watch;
 
 use crate::capture::Capture;
 use crate::contract::Pinned;
-use crate::control::Control;
+use crate::control::{Control, Door};
 use crate::desk::Desk;
 use crate::durable;
 use crate::error::RunError;
 use crate::journal::Journal;
+use crate::live;
 use crate::mailbox::{Letter, Mailbox};
 use crate::run::{Outside, Run, attend};
 use crate::store::RunDir;
@@ -40,7 +41,7 @@ pub struct Done {
 }
 
 impl Done {
-    fn well(detail: impl Into<String>) -> Self {
+    pub(crate) fn well(detail: impl Into<String>) -> Self {
         Self {
             done: true,
             detail: detail.into(),
@@ -48,7 +49,7 @@ impl Done {
         }
     }
 
-    fn not(detail: impl Into<String>) -> Self {
+    pub(crate) fn not(detail: impl Into<String>) -> Self {
         Self {
             done: false,
             ..Self::well(detail)
@@ -63,6 +64,8 @@ fn fits_into_an_iteration(command: &Command) -> bool {
         Command::Guardrail(_) | Command::Diagnose | Command::Apply => false,
         Command::Note(_)
         | Command::Debug { .. }
+        | Command::AllowHost { .. }
+        | Command::Message { .. }
         | Command::Pause
         | Command::Resume
         | Command::Rotate
@@ -163,6 +166,8 @@ impl Desk<'_> {
                 None => Done::not("there is no report that could be applied"),
             },
             Command::Debug { id } => self.debug(id, sandbox).await?,
+            Command::AllowHost { host } => live::allow(self.journal, &self.control.door, host)?,
+            Command::Message { text } => live::queue(self.journal, id, text)?,
             Command::Pause
             | Command::Resume
             | Command::Rotate
@@ -257,7 +262,7 @@ pub async fn alone(
         (Command::Debug { .. }, Some(sandbox)) => outside.sandboxes.attach(sandbox).await?,
         _ => None,
     };
-    let mut control = Control::new(Mailbox::new(dir.commands()), interrupt);
+    let mut control = Control::new(Mailbox::new(dir.commands()), interrupt, Door::Closed);
     let mut desk = Desk {
         dir,
         journal: &mut journal,

@@ -48,7 +48,7 @@ pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
         | IterationOutcome::StopRequested
         | IterationOutcome::OutOfBudget
         | IterationOutcome::AgentStopped { .. }
-        | IterationOutcome::SandboxLost => run.agents_reason_to_pause(),
+        | IterationOutcome::SandboxLost => run.after_agent(&performed.outcome),
     };
     run.close_iteration(summary, performed, then).await
 }

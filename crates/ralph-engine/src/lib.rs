@@ -10,6 +10,7 @@
 //! - [`git`] moves commits as bundles, so the host never runs git in a directory an agent can write.
 //! - [`mailbox`] brings a person's commands to a running process.
 //! - [`errands`] does what such a command asks for: notes, signs, the doctor, debugging.
+//! - `live` does what cannot wait for that: it lets commands reach a host, and queues messages.
 //! - [`replies`] reads what a model answered in an earlier run.
 
 mod actions;
@@ -26,6 +27,7 @@ pub mod error;
 pub mod git;
 pub mod iteration;
 pub mod journal;
+mod live;
 pub mod mailbox;
 mod prepare;
 mod redaction;

@@ -13,18 +13,19 @@ use ralph_core::ports::{
 };
 use ralph_core::price::Price;
 use ralph_core::profile::ModelChoice;
-use ralph_core::run::{Command, FailReason, PauseReason, RunStatus};
+use ralph_core::run::{FailReason, PauseReason, RunStatus};
 use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
 use tokio::sync::watch;
 
 use crate::contract::{Pinned, Taken};
-use crate::control::{Call, Control, Wish};
+use crate::control::{Control, Door, Wish};
 use crate::error::RunError;
 use crate::git::{HostGit, HostRepo, WorkTree};
 use crate::iteration;
 use crate::journal::Journal;
-use crate::mailbox::{Letter, Mailbox};
+use crate::live::{self, answer};
+use crate::mailbox::Mailbox;
 use crate::prepare;
 use crate::steps::Now;
 use crate::store::RunDir;
@@ -148,7 +149,9 @@ pub async fn drive(
             status: RunStatus::Preparing,
         },
     ])?;
-    let control = Control::new(Mailbox::new(dir.commands()), interrupt);
+    let door = outside.gate.clone().map_or(Door::Missing, Door::Kept);
+    live::reopen(&mut journal, &door)?;
+    let control = Control::new(Mailbox::new(dir.commands()), interrupt, door);
     match Run::prepare(dir, &mut journal, outside, control).await {
         Ok(prepared) => prepared.join(journal).finish().await,
         Err(error) => settle(&mut journal, &error),
@@ -246,6 +249,7 @@ impl Run {
         match ended {
             Ok(status) => Ok(status),
             Err(error) => {
+                self.hear_gate().ok();
                 self.log_activity(&error.to_string()).ok();
                 if matches!(error, RunError::Stopped) {
                     // Nothing follows in which it could be charged.
@@ -449,6 +453,7 @@ impl Run {
         while let Some(call) = self.control.poll() {
             answer(&mut self.journal, &mut self.control, call)?;
         }
+        self.hear_gate()?;
         if self.control.wish == Some(Wish::Pause) {
             self.wait_for_person().await?;
         }
@@ -490,36 +495,4 @@ pub(crate) async fn attend<T>(
 pub(crate) fn heartbeat() -> tokio::time::Interval {
     let first = tokio::time::Instant::now() + Control::HEARTBEAT;
     tokio::time::interval_at(first, Control::HEARTBEAT)
-}
-
-/// Answers a person's call in the journal. A stop and an interrupt end the work at once.
-pub(crate) fn answer(
-    journal: &mut Journal,
-    control: &mut Control,
-    call: Call,
-) -> Result<(), RunError> {
-    let Call::Letter(letter) = call else {
-        return Err(RunError::Interrupted);
-    };
-    let Letter { id, command } = letter.clone();
-    if journal.state().last_letter.as_ref() == Some(&id) {
-        // A restart came between the answer and the removal.
-        control.answered(&letter);
-        return Ok(());
-    }
-    let refused = journal.state().refuses(&command);
-    let accepted = refused.is_none();
-    journal.append(Event::CommandReceived {
-        id,
-        command: command.clone(),
-        refused,
-    })?;
-    control.answered(&letter);
-    if accepted {
-        control.note(&command);
-        if command == Command::Stop {
-            return Err(RunError::Stopped);
-        }
-    }
-    Ok(())
 }

@@ -7,8 +7,9 @@
 //! - [`PrivateEngine`] is an engine that a test may kill.
 //! - [`FakeUpstream`] is a model provider that says what a test wrote down.
 //! - [`internet`] is an internet on this machine, with hosts that count what arrives at them.
-//! - [`agent_program`] is where a real coding agent's program is.
+//! - [`agent_program`] is where a real coding agent's program is, [`agent_image`] an image with it.
 
+mod agent_image;
 mod agents;
 mod collect;
 mod docker;
@@ -19,6 +20,7 @@ mod private_engine;
 mod sandbox_contract;
 mod upstream;
 
+pub use agent_image::agent_image;
 pub use agents::agent_program;
 pub use collect::Collect;
 pub use docker::{BASE_IMAGE, left_out_without_docker};

@@ -63,6 +63,9 @@ pub enum AgentEvent {
     Waiting {
         /// Why.
         why: String,
+        /// For how long, if that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wait: Option<Duration>,
     },
     /// It took a message that was sent to it while it worked.
     Acknowledged {
@@ -105,6 +108,8 @@ pub enum AgentEnd {
     Stalled,
     /// Its time was up.
     TimedOut,
+    /// A person wanted something else, and it was ended.
+    Halted,
     /// It broke down.
     Crashed {
         /// How its process ended and what it said last.

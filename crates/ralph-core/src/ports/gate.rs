@@ -38,6 +38,16 @@ pub struct Allowance {
     pub tokens: Option<u64>,
 }
 
+impl Allowance {
+    /// Returns that nothing may be spent.
+    pub fn none() -> Self {
+        Self {
+            cost: Some(Usd::ZERO),
+            tokens: Some(0),
+        }
+    }
+}
+
 /// Keeps the door out of a sandbox.
 pub trait Gatekeeper: Send + Sync {
     /// Returns what happened since it was last asked, oldest first.

@@ -1,7 +1,8 @@
 //! The prompt of an agent's program: it reads the files itself, so it is told where they are and
 //! what is expected of one invocation.
 
-use super::cap::MAX_AGENT_PART_BYTES;
+use super::build::item;
+use super::cap::{self, MAX_AGENT_PART_BYTES};
 use super::plain::plain;
 
 /// What an agent's prompt is made of.
@@ -62,10 +63,12 @@ pub fn build_agent(snapshot: &AgentSnapshot) -> String {
         "Why the last verification was not green",
         &snapshot.refusals.join("\n"),
     );
-    part(
+    let messages: Vec<String> = snapshot.messages.iter().map(|text| item(text)).collect();
+    part_of(
         &mut prompt,
-        "Messages from the person in charge",
-        &snapshot.messages.join("\n"),
+        "Messages from people",
+        &messages.join("\n"),
+        cap::MESSAGES.bytes,
     );
     part(
         &mut prompt,
@@ -91,11 +94,15 @@ fn boxes(snapshot: &AgentSnapshot) -> String {
 
 /// Adds a part with its end, which is newer than its beginning; nothing if it is empty.
 fn part(prompt: &mut String, title: &str, text: &str) {
+    part_of(prompt, title, text, MAX_AGENT_PART_BYTES);
+}
+
+fn part_of(prompt: &mut String, title: &str, text: &str, most: usize) {
     let text = plain(text);
     if text.trim().is_empty() {
         return;
     }
-    let mut start = text.len().saturating_sub(MAX_AGENT_PART_BYTES);
+    let mut start = text.len().saturating_sub(most);
     while !text.is_char_boundary(start) {
         start += 1;
     }

@@ -144,6 +144,21 @@ fn feedback(page: &mut Page, snapshot: &Snapshot) {
         page.quote("refusals", &reasons);
     }
     circling(page, snapshot);
+    messages(page, snapshot);
+}
+
+/// What people have said since the last prompt.
+fn messages(page: &mut Page, snapshot: &Snapshot) {
+    if snapshot.messages.is_empty() {
+        return;
+    }
+    page.heading("Messages from people");
+    page.say("From the people in charge, for this iteration. They are shown once.");
+    let messages: Vec<String> = snapshot.messages.iter().map(|text| item(text)).collect();
+    page.quote(
+        "messages",
+        &excerpt(&messages.join("\n"), &cap::MESSAGES, "the journal"),
+    );
 }
 
 /// Part of the feedback: the run goes in circles, and why it looks like that.
@@ -162,7 +177,7 @@ fn circling(page: &mut Page, snapshot: &Snapshot) {
 }
 
 /// Returns a text as one item of a list, its later lines indented.
-fn item(text: &str) -> String {
+pub(super) fn item(text: &str) -> String {
     format!("- {}", plain(text).trim().replace('\n', "\n  "))
 }
 

@@ -74,6 +74,8 @@ pub(super) const TEST_COMMAND: Cap = Cap::new(Keep::Head, 20, KIB, KIB);
 pub(super) const OUTPUT: Cap = Cap::new(Keep::Tail, 800, 32 * KIB, 2 * KIB);
 pub(super) const REFUSALS: Cap = Cap::new(Keep::Head, 60, 4 * KIB, KIB);
 pub(super) const CIRCLING: Cap = Cap::new(Keep::Head, 40, 3 * KIB, KIB);
+/// No more is given at once than one message may have; this is that with every line indented.
+pub(super) const MESSAGES: Cap = Cap::new(Keep::Head, usize::MAX, 32 * KIB, 32 * KIB);
 /// The schema is the program's own text; it is never that long.
 pub(super) const SCHEMA: Cap = Cap::new(Keep::Head, 1000, 24 * KIB, 4 * KIB);
 
@@ -84,7 +86,7 @@ pub(super) const BAD_REPLY_ERRORS: Cap = Cap::new(Keep::Head, 60, 4 * KIB, KIB);
 /// What one part adds to its text at most: heading, explanation, names, fences, marker.
 const FRAME: usize = KIB + 2 * MAX_BACKTICKS + 3 * MAX_NAME_BYTES;
 
-const PARTS: [Cap; 13] = [
+const PARTS: [Cap; 14] = [
     TASK,
     GUARDRAILS,
     PROGRESS,
@@ -97,6 +99,7 @@ const PARTS: [Cap; 13] = [
     OUTPUT,
     REFUSALS,
     CIRCLING,
+    MESSAGES,
     SCHEMA,
 ];
 

@@ -32,6 +32,8 @@ pub struct Snapshot {
     pub loop_scores: Vec<f64>,
     /// Why the last iteration looked like going in circles; empty if it did not.
     pub circling: Vec<String>,
+    /// Messages of people, oldest first.
+    pub messages: Vec<String>,
     /// The schema of the actions with examples and constraints.
     pub schema: String,
 }

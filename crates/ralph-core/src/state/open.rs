@@ -6,7 +6,7 @@ use crate::event::{ActionResult, Event};
 use crate::gutter::{Facts, Failure};
 use crate::id::{CommitId, Digest};
 use crate::money::Usd;
-use crate::ports::{AgentEnd, Usage};
+use crate::ports::{AgentEnd, AgentEvent, Usage};
 use crate::verdict::CheckResult;
 
 /// What is known of an iteration that has not finished.
@@ -44,9 +44,11 @@ pub struct OpenIteration {
     pub results: BTreeMap<usize, ActionResult>,
     /// The action that was begun and has not ended, with the digest its file will have.
     pub pending: Option<(usize, Option<Digest>)>,
-    /// How the agent's program ended last.
+    /// How the agent's program ended, unless it was started again since.
     pub agent_end: Option<AgentEnd>,
-    /// Commands of the model that ran.
+    /// Its last words.
+    pub agent_summary: String,
+    /// Commands of the model that ran, or tools that the agent used.
     pub commands: u32,
     /// What failed, each failure once, and not more than is needed to notice circling.
     pub failures: Vec<Failure>,
@@ -72,6 +74,7 @@ impl OpenIteration {
             results: BTreeMap::new(),
             pending: None,
             agent_end: None,
+            agent_summary: String::new(),
             commands: 0,
             failures: Vec::new(),
         }
@@ -136,7 +139,12 @@ impl OpenIteration {
             } => {
                 self.attempts = *attempt;
                 self.prompt_bytes = *prompt_bytes;
+                self.agent_end = None;
             }
+            Event::AgentDid {
+                did: AgentEvent::Tool { .. },
+                ..
+            } => self.commands = self.commands.saturating_add(1),
             Event::AgentCharged {
                 usage, cost_usd, ..
             } => {
@@ -144,10 +152,14 @@ impl OpenIteration {
                 self.cost += *cost_usd;
             }
             Event::AgentFinished {
-                duration_ms, end, ..
+                duration_ms,
+                end,
+                report,
+                ..
             } => {
                 self.model_ms += duration_ms;
                 self.agent_end = Some(end.clone());
+                self.agent_summary.clone_from(&report.summary);
             }
             Event::ActionStarted { index, after, .. } => {
                 self.pending = Some((*index, after.clone()));

@@ -1,9 +1,13 @@
 //! An iteration in which an agent's program works inside the sandbox: `prompt` is what it is told,
-//! `work` runs it and tries again where that helps, `watch` listens to it while it works, `sink`
-//! makes events of what it prints, `ticks` are the boxes that it says are done.
+//! `work` lets it work and again where that helps, `session` is one start of it, `watch` listens to it
+//! while it works, `talk` hands it messages, `sink` makes events of what it prints, `settle` says where
+//! the run goes, `ticks` are the boxes that it says are done.
 
 mod prompt;
+mod session;
+mod settle;
 mod sink;
+mod talk;
 mod ticks;
 mod watch;
 mod work;

@@ -22,7 +22,10 @@ impl Run {
             test_command: self.pinned.contract().test_command.clone(),
             refusals: state.refusals.clone(),
             errors_tail: self.files.errors_tail()?,
-            messages: state.messages.values().cloned().collect(),
+            messages: state
+                .messages_for_prompt()
+                .map(|message| message.text.clone())
+                .collect(),
         };
         let prompt = prompt::build_agent(&snapshot);
         Ok(self.outside.redactor.redact(&prompt).into_owned())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ralph_core::ports::{AgentEvent, AgentReader, OutputSink, Stream};
 use tokio::sync::mpsc::UnboundedSender;
@@ -18,7 +18,8 @@ const MAX_EVENTS: usize = 5_000;
 #[derive(Debug)]
 pub(super) struct Pulse {
     begun: Instant,
-    /// Milliseconds after the beginning at which something came last; 0 before that.
+    /// Milliseconds after the beginning at which something came last, or until which nothing can be
+    /// expected; 0 before that.
     last: AtomicU64,
     done: AtomicBool,
 }
@@ -35,16 +36,23 @@ impl Pulse {
     /// Says that the agent is alive.
     pub(super) fn beat(&self) {
         let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.last.store(now.max(1), Ordering::Relaxed);
+        self.last.fetch_max(now.max(1), Ordering::Relaxed);
     }
 
-    /// Returns how long nothing has come, and whether anything ever came.
-    pub(super) fn silence(&self) -> (std::time::Duration, bool) {
+    /// Says that nothing can be expected from it for so long: its provider told it to wait.
+    fn excuse(&self, wait: Duration) {
+        let until = self.begun.elapsed().saturating_add(wait);
+        let until = u64::try_from(until.as_millis()).unwrap_or(u64::MAX);
+        self.last.fetch_max(until, Ordering::Relaxed);
+    }
+
+    /// Returns how long nothing has come that could be expected, and whether anything ever came.
+    pub(super) fn silence(&self) -> (Duration, bool) {
         let last = self.last.load(Ordering::Relaxed);
         let since = self
             .begun
             .elapsed()
-            .saturating_sub(std::time::Duration::from_millis(last));
+            .saturating_sub(Duration::from_millis(last));
         (since, last > 0)
     }
 
@@ -85,7 +93,15 @@ impl AgentSink {
         let line = String::from_utf8_lossy(&self.line).into_owned();
         self.line.clear();
         for event in self.reader.line(line.trim_end_matches('\r')) {
-            if self.told < MAX_EVENTS {
+            if let AgentEvent::Waiting {
+                wait: Some(wait), ..
+            } = &event
+            {
+                self.pulse.excuse(*wait);
+            }
+            // Of these there are no more than messages were sent.
+            let is_answer = matches!(event, AgentEvent::Acknowledged { .. });
+            if self.told < MAX_EVENTS || (is_answer && self.told < 2 * MAX_EVENTS) {
                 self.told += 1;
                 // Nobody listens any more only when the run is being ended.
                 self.events.send(event).ok();

@@ -3,17 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use ralph_core::event::Event;
-use ralph_core::ports::{
-    Agent, AgentEvent, Exec, ExecOutcome, GateNews, Gatekeeper, InputSource, Patience, SandboxError,
-};
+use ralph_core::ports::{Agent, AgentEvent, Exec, ExecOutcome, Patience, SandboxError};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::sink::{AgentSink, Pulse};
+use super::talk::Talk;
 use crate::error::RunError;
 use crate::journal::Journal;
-use crate::run::{Run, answer, heartbeat};
+use crate::live::{answer, take_news};
+use crate::run::{Run, heartbeat};
 
 /// How often the gate and the clock are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -25,6 +24,8 @@ pub(super) enum Cut {
     Stalled,
     /// It said its last word, but its process did not end.
     Lingering,
+    /// A person wants something else.
+    Halted,
 }
 
 /// How watching ended.
@@ -35,23 +36,8 @@ pub(super) enum Watched {
     Cut(Cut),
 }
 
-/// The agent's input after the prompt: open until it has said its last word.
-struct Open {
-    pulse: Arc<Pulse>,
-}
-
-#[async_trait]
-impl InputSource for Open {
-    async fn next(&mut self) -> Option<Vec<u8>> {
-        while !self.pulse.is_done() {
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
-        None
-    }
-}
-
 impl Run {
-    /// Runs the program and listens until it ends. A stop ends its whole tree.
+    /// Runs the program and listens until it ends. A stop, a pause and a rotation end its whole tree.
     pub(super) async fn watch(
         &mut self,
         agent: &dyn Agent,
@@ -61,9 +47,7 @@ impl Run {
     ) -> Result<Watched, RunError> {
         let patience = agent.patience();
         let gate = self.outside.gate.clone();
-        let mut input = Open {
-            pulse: pulse.clone(),
-        };
+        let (talk, mut input) = Talk::begin(agent, &self.outside.redactor, &pulse);
         let mut beat = heartbeat();
         let mut look = tokio::time::interval(LOOK_EVERY);
         let mut done_at = None;
@@ -72,27 +56,34 @@ impl Run {
             let mut running = self.sandbox.converse(exec, &mut input, sink);
             loop {
                 tokio::select! {
-                    ended = &mut running => break Watched::Ended(ended),
-                    Some(did) = events.recv() => tell(journal, did)?,
-                    call = control.next() => answer(journal, control, call)?,
+                    ended = &mut running => break Ok(Watched::Ended(ended)),
+                    Some(did) = events.recv() => tell(journal, &talk, did)?,
+                    call = control.next() => match answer(journal, control, call) {
+                        Ok(()) if control.wish.is_some() => break Ok(Watched::Cut(Cut::Halted)),
+                        Ok(()) => talk.say_what_waits(journal)?,
+                        Err(error) => break Err(error),
+                    },
                     _ = beat.tick() => drop(journal.append(Event::StillActive {})?),
                     _ = look.tick() => {
-                        if take_news(journal, gate.as_deref())? {
+                        if let Some(gate) = &gate && take_news(journal, &**gate)? {
                             pulse.beat();
                         }
                         if let Some(cut) = overdue(&pulse, patience, &mut done_at) {
-                            break Watched::Cut(cut);
+                            break Ok(Watched::Cut(cut));
                         }
                     }
                 }
             }
         };
+        // What it did until then is told and charged, however it ended.
         sink.end();
         while let Ok(did) = events.try_recv() {
-            tell(journal, did)?;
+            tell(journal, &talk, did)?;
         }
-        take_news(journal, gate.as_deref())?;
-        Ok(watched)
+        if let Some(gate) = &gate {
+            take_news(journal, &**gate)?;
+        }
+        watched
     }
 }
 
@@ -122,33 +113,17 @@ fn overdue(
     (silence > limit).then_some(Cut::Stalled)
 }
 
-fn tell(journal: &mut Journal, did: AgentEvent) -> Result<(), RunError> {
+fn tell(journal: &mut Journal, talk: &Talk<'_>, did: AgentEvent) -> Result<(), RunError> {
     let iteration = journal.state().iteration;
+    let taken_up = match &did {
+        AgentEvent::Acknowledged { text } => Some(text.clone()),
+        AgentEvent::Started { .. }
+        | AgentEvent::Text { .. }
+        | AgentEvent::Tool { .. }
+        | AgentEvent::ToolDone { .. }
+        | AgentEvent::Usage { .. }
+        | AgentEvent::Waiting { .. } => None,
+    };
     journal.append(Event::AgentDid { iteration, did })?;
-    Ok(())
-}
-
-/// Writes down what happened at the gate; tells whether anything was paid for.
-fn take_news(journal: &mut Journal, gate: Option<&dyn Gatekeeper>) -> Result<bool, RunError> {
-    let mut is_paid = false;
-    for news in gate.map(Gatekeeper::news).unwrap_or_default() {
-        let iteration = journal.state().iteration;
-        journal.append(match news {
-            GateNews::Charged {
-                model,
-                usage,
-                cost_usd,
-            } => {
-                is_paid = true;
-                Event::AgentCharged {
-                    iteration,
-                    model,
-                    usage,
-                    cost_usd,
-                }
-            }
-            GateNews::Blocked { host, port, reason } => Event::HostBlocked { host, port, reason },
-        })?;
-    }
-    Ok(is_paid)
+    taken_up.map_or(Ok(()), |text| talk.hear(journal, &text))
 }

@@ -45,6 +45,7 @@ impl Run {
         if self.has_accepted() {
             return self.give_reply_up();
         }
+        self.deliver_messages()?;
         let first = self.request()?;
         let mut request = first.clone();
         while responses.attempts.len() < MAX_READINGS {

@@ -136,8 +136,12 @@ impl Run {
             then: circling.then.clone(),
         };
         let told = circling.event(number);
+        // Those of an agent were looked at when it ended.
+        let is_read = self.state().open.as_ref().is_some_and(|open| open.accepted);
+        let taken_up = is_read.then(|| self.messages_taken_up());
+        let events = taken_up.into_iter().flatten();
         self.journal
-            .append_all(std::iter::once(finished).chain(told))?;
+            .append_all(events.chain([finished]).chain(told))?;
         self.now = Now::default();
         Ok(())
     }

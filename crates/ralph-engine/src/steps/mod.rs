@@ -9,7 +9,7 @@ mod call;
 mod choice;
 mod circling;
 mod close;
-mod quota;
+pub(crate) mod quota;
 mod responses;
 mod settle;
 mod snapshot;

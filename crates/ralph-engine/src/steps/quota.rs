@@ -8,7 +8,8 @@ use ralph_core::run::{QuotaWait, RunStatus};
 use crate::control::Wish;
 use crate::error::RunError;
 use crate::journal::millis;
-use crate::run::{Run, answer};
+use crate::live::answer;
+use crate::run::Run;
 
 /// How long to wait where the provider does not say; twice as long each time, up to the longest.
 const FIRST_LOOK: Duration = Duration::from_mins(15);
@@ -24,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(20);
 
 /// Returns how long to wait for the end of a limit that was met so many times in a row; none if it
 /// does not seem to end.
-pub(super) fn wait(resets_in: Option<Duration>, looks: u32) -> Option<Duration> {
+pub(crate) fn wait(resets_in: Option<Duration>, looks: u32) -> Option<Duration> {
     if looks > MAX_LOOKS {
         return None;
     }
@@ -40,7 +41,7 @@ pub(super) fn wait(resets_in: Option<Duration>, looks: u32) -> Option<Duration> 
 
 impl Run {
     /// Waits until the model may be asked again, a person says to go on, or another model is chosen.
-    pub(super) async fn wait_for_quota(
+    pub(crate) async fn wait_for_quota(
         &mut self,
         wait: Duration,
         why: String,

@@ -56,6 +56,10 @@ impl Run {
             iteration,
             loop_scores: state.loop_scores.clone(),
             circling: self.circling(),
+            messages: state
+                .messages_for_prompt()
+                .map(|message| message.text.clone())
+                .collect(),
             schema: action::SCHEMA_TEXT.to_owned(),
         })
     }

@@ -67,7 +67,9 @@ impl Reader {
                         Some(status) => failure::by_status(status, &why, wait),
                         None => AgentEnd::Overloaded { why: why.clone() },
                     });
-                vec![AgentEvent::Waiting { why }]
+                let delay = event["retry_delay_ms"].as_f64().unwrap_or_default();
+                let delay = Duration::try_from_secs_f64(delay / 1000.0).ok();
+                vec![AgentEvent::Waiting { why, wait: delay }]
             }
             _ => Vec::new(),
         }
@@ -135,7 +137,8 @@ impl Reader {
         };
         let until = self.lifted.map(|lifted| format!(", until {lifted}"));
         let why = format!("{which} is reached{}", until.unwrap_or_default());
-        vec![AgentEvent::Waiting { why }]
+        let wait = self.wait();
+        vec![AgentEvent::Waiting { why, wait }]
     }
 
     fn result(&mut self, event: &Value) -> Vec<AgentEvent> {

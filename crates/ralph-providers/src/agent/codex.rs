@@ -86,7 +86,7 @@ impl Reader {
         self.story.struggles(trouble);
         if tries_again {
             let why = text::text(words);
-            return vec![AgentEvent::Waiting { why }];
+            return vec![AgentEvent::Waiting { why, wait: None }];
         }
         Vec::new()
     }

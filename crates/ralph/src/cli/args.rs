@@ -10,6 +10,7 @@ use ralph_core::plan::Engine;
 
 use super::duration;
 use super::image::ImageArgs;
+use super::steer_args::{AllowArgs, MessageArgs};
 use super::token_args::{ProxyArgs, StoreTokenArgs, TokenArgs};
 
 /// The task file that commands take when none is named.
@@ -77,6 +78,17 @@ pub enum Command {
         after_help = "Example:\n  ralph note last 'the parser lives in src/parse.rs' --kind file"
     )]
     Note(NoteArgs),
+    /// Tell something to who works on a run, at once where that is possible (modes guided and debug)
+    #[command(
+        alias = "tell",
+        after_help = "Example:\n  ralph message last 'use the parser in src/parse.rs, do not write another'\n\nAn agent that can be talked to takes it up while it works; otherwise it is in the next prompt. `ralph show` tells where it stands."
+    )]
+    Message(MessageArgs),
+    /// Let the commands of a run reach a host from now on
+    #[command(
+        after_help = "Examples:\n  ralph allow last crates.example\n  ralph allow last '*.crates.example' --project\n\n`ralph show` lists the hosts that were blocked."
+    )]
+    Allow(AllowArgs),
     /// Ask the doctor why a run is stuck, or apply its report
     #[command(
         after_help = "Examples:\n  ralph diagnose last            ask, and show the report\n  ralph diagnose last --apply    apply the last report; ask first if there is none"
@@ -155,6 +167,8 @@ impl Command {
             | Self::Profile(_)
             | Self::Guardrail(_)
             | Self::Note(_)
+            | Self::Message(_)
+            | Self::Allow(_)
             | Self::Debug(_)
             | Self::Replay(_)
             | Self::StoreToken(_)
@@ -204,6 +218,9 @@ pub struct RunArgs {
     /// Choose who does the work
     #[arg(long, value_enum)]
     pub engine: Option<EngineName>,
+    /// Let this agent do the work: claude, codex, opencode, or one of config/agents.toml
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub agent: Option<String>,
     /// Use this model profile
     #[arg(long, conflicts_with = "model", value_parser = NonEmptyStringValueParser::new())]
     pub profile: Option<String>,

@@ -10,9 +10,9 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::{
-    audit, completions, debug, demo, diagnose, errand, image, init, lint, logs, models, order,
-    preflight, profile, proxy, prune, replay, resume, run, runs, selftest, show, steer, tokens,
-    usage,
+    allow, audit, completions, debug, demo, diagnose, errand, image, init, lint, logs, models,
+    order, preflight, profile, proxy, prune, replay, resume, run, runs, selftest, show, steer,
+    tokens, usage,
 };
 use crate::config::Environment;
 
@@ -63,6 +63,8 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
         Command::Models(args) => models::run(args, context),
         Command::Guardrail(args) => wait_for(errand::guardrail(args, context)),
         Command::Note(args) => wait_for(errand::note(args, context)),
+        Command::Message(args) => wait_for(errand::message(args, context)),
+        Command::Allow(args) => wait_for(allow::run(args, context)),
         Command::Diagnose(args) => wait_for(diagnose::run(args, context)),
         Command::Debug(args) => wait_for(debug::run(args, context)),
         Command::Audit(args) => audit::run(&args, context),

@@ -1,5 +1,5 @@
-//! Commands that ask for something to be done: `ralph note`, `ralph guardrail`, and what `diagnose` and
-//! `debug` are made of.
+//! Commands that ask for something to be done: `ralph note`, `ralph guardrail`, `ralph message`, and
+//! what `allow`, `diagnose` and `debug` are made of.
 //!
 //! A process that works on the run does it at its next chance. For a run that nobody works on, this
 //! process does it.
@@ -21,8 +21,10 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::steer::{PATIENCE, new_id, refused, silent};
+use super::steer_args::MessageArgs;
 use crate::terminal::follow::{POLL, Reader};
 use crate::terminal::line::Line;
+use crate::wire::joined::Joined;
 
 /// What came of a command.
 pub(super) enum Answer {
@@ -54,6 +56,12 @@ pub(super) async fn note(args: NoteArgs, context: &Context) -> Result<ExitCode, 
         author: args.author,
     };
     tell(&args.run, Command::Note(note), context).await
+}
+
+/// Sends a message to who does the work.
+pub(super) async fn message(args: MessageArgs, context: &Context) -> Result<ExitCode, CliError> {
+    let text = args.words.join(" ");
+    tell(&args.run, Command::Message { text }, context).await
 }
 
 async fn tell(run: &RunArg, command: Command, context: &Context) -> Result<ExitCode, CliError> {
@@ -104,7 +112,12 @@ pub(super) async fn give(
         return Ok(answer);
     }
     let wiring = context.wiring()?;
-    let outside = wiring.outside(&state.plan, &state.model_choice(), &state.script)?;
+    let outside = wiring.outside(
+        &state.plan,
+        &state.model_choice(),
+        &state.script,
+        Joined::default(),
+    )?;
     let journal = Journal::open(dir, wiring.clock.clone(), wiring.redactor.clone())?;
     let letter = Letter {
         id: new_id(context),

@@ -7,6 +7,8 @@
 //! - `checks` is what `preflight` and `selftest` print.
 //! - `summary` is the JSON shape of a run that `runs` and `show` share.
 
+pub(crate) mod agent;
+mod allow;
 pub mod args;
 mod audit;
 mod checks;
@@ -27,6 +29,7 @@ mod init;
 mod lint;
 mod logs;
 mod models;
+mod network;
 mod order;
 mod output;
 mod planning;
@@ -42,6 +45,7 @@ mod runs;
 mod selftest;
 mod show;
 mod steer;
+pub mod steer_args;
 mod summary;
 pub mod token_args;
 mod tokens;

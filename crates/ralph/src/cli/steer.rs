@@ -118,7 +118,9 @@ fn act_alone(
         | Command::Guardrail(_)
         | Command::Diagnose
         | Command::Apply
-        | Command::Debug { .. } => {
+        | Command::Debug { .. }
+        | Command::AllowHost { .. }
+        | Command::Message { .. } => {
             return Err(CliError::runtime(
                 format!("cannot {} run `{id}`", command.verb()),
                 "no process works on it",
@@ -194,14 +196,30 @@ fn effect(command: &Command) -> &'static str {
         | Command::Guardrail(_)
         | Command::Diagnose
         | Command::Apply
-        | Command::Debug { .. } => "accepted",
+        | Command::Debug { .. }
+        | Command::AllowHost { .. }
+        | Command::Message { .. } => "accepted",
     }
 }
 
 pub(super) fn refused(state: &RunState, command: &Command, why: &str) -> CliError {
     let id = &state.plan.run;
+    let what = match command {
+        Command::AllowHost { host } => format!("cannot let run `{id}` reach `{host}`"),
+        Command::Message { .. } => format!("cannot send run `{id}` a message"),
+        Command::Pause
+        | Command::Resume
+        | Command::Rotate
+        | Command::Stop
+        | Command::Profile { .. }
+        | Command::Note(_)
+        | Command::Guardrail(_)
+        | Command::Diagnose
+        | Command::Apply
+        | Command::Debug { .. } => format!("cannot {} run `{id}`", command.verb()),
+    };
     CliError::runtime(
-        format!("cannot {} run `{id}`", command.verb()),
+        what,
         why,
         format!("see where it stands with `ralph show {id}`"),
     )

@@ -4,9 +4,11 @@
 //! - [`Environment`] is read once; no other module looks at an environment variable.
 //! - [`Settings`] is `ralph.toml`, [`Profiles`] is `config/models.yaml`, [`load_agents`] reads
 //!   `config/agents.toml`.
+//! - [`list_host`] writes a host into a `ralph.toml`.
 //! - [`find`] looks for a project's file from a directory upward.
 
 mod agents;
+mod allowed;
 mod dotenv;
 mod env;
 mod find;
@@ -16,6 +18,7 @@ mod settings;
 mod values;
 
 pub use agents::{AGENTS_FILE, load_agents};
+pub use allowed::{ListError, Listed, list_host};
 pub use env::{Environment, NoStateDir};
 pub use find::find;
 pub use models::{Profile, ProfileError, Profiles};

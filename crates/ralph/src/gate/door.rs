@@ -8,8 +8,7 @@ use ralph_gate::{Arrival, Gate, Listener};
 use ralph_providers::sandbox::way_out::{self, Connection, Listening, WayOut};
 
 /// Where the credential port is inside of a sandbox.
-pub const CREDENTIALS: SocketAddr =
-    SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 1), 4141));
+pub const CREDENTIALS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4141));
 /// Where the HTTP proxy is inside of a sandbox.
 const PROXY: &str = "127.0.0.1:3128";
 /// What programs reach without the proxy: themselves.

@@ -7,6 +7,7 @@ use ralph_core::net::Entry;
 use ralph_core::ports::{Allowance, GateNews, Gatekeeper};
 use ralph_gate::{Audit, Blocked, Charge, Gate, Meter, Sink};
 
+use super::port::Port;
 use super::records::Records;
 
 /// Listens to a gate for a run, and tells it what the run allows.
@@ -14,6 +15,8 @@ pub struct Keeper {
     news: Mutex<Vec<GateNews>>,
     records: Records,
     meter: Arc<Meter>,
+    /// The port on this machine that leads to it, if it has one.
+    port: OnceLock<Port>,
     /// The gate, once it is made: it needs somebody who listens before.
     gate: OnceLock<Gate>,
 }
@@ -25,6 +28,7 @@ impl Keeper {
             news: Mutex::default(),
             records,
             meter,
+            port: OnceLock::new(),
             gate: OnceLock::new(),
         })
     }
@@ -32,6 +36,11 @@ impl Keeper {
     /// Takes the gate that it listens to. There is only one.
     pub fn keep(&self, gate: Gate) {
         self.gate.set(gate).ok();
+    }
+
+    /// Keeps a port open for as long as the gate is.
+    pub fn hold(&self, port: Port) {
+        self.port.set(port).ok();
     }
 
     fn tell(&self, news: GateNews) {

@@ -60,6 +60,7 @@ fn every_cut_names_its_file() {
             "TESTS",
             ".ralph/errors.log",
             ".ralph/activity.log",
+            "the journal",
             "the schema",
         ]
     );

@@ -40,6 +40,7 @@ pub(super) fn seventh() -> Snapshot {
         iteration: 7,
         loop_scores: vec![1.0, 0.0, 0.3, 0.5, 0.0, 0.3],
         circling: vec!["`npm test` failed 3 times in the same way (exit 1)".into()],
+        messages: vec!["Use the\nold parser.".into()],
         schema: "One JSON object: `summary`, `actions`, `claims`.\n\n```json\n{\"summary\": \"\", \"actions\": []}\n```\n".into(),
     }
 }
@@ -94,7 +95,8 @@ pub(super) fn giant(piece: &str) -> Snapshot {
         spent: Spent::default(),
         iteration: u32::MAX,
         loop_scores: vec![f64::MAX; 100_000],
-        circling: list,
+        circling: list.clone(),
+        messages: list,
         schema: text,
     }
 }

@@ -55,6 +55,7 @@ fn with_feedback() -> Vec<&'static str> {
         [
             "The last stop_success was refused",
             "The run goes in circles",
+            "Messages from people",
         ],
     );
     all

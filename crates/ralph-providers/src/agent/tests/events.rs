@@ -1,5 +1,7 @@
 //! What it did on the way.
 
+use std::time::Duration;
+
 use ralph_core::money::Usd;
 use ralph_core::ports::{AgentEvent, AgentReport, Ended, Usage};
 
@@ -37,8 +39,9 @@ fn tool_done(id: &str, ok: bool) -> AgentEvent {
     AgentEvent::ToolDone { id: id.into(), ok }
 }
 
-fn waiting(why: &str) -> AgentEvent {
-    AgentEvent::Waiting { why: why.into() }
+fn waiting(why: &str, wait: Option<Duration>) -> AgentEvent {
+    let why = why.into();
+    AgentEvent::Waiting { why, wait }
 }
 
 #[test]
@@ -86,13 +89,19 @@ fn claude_waits_and_its_tools_fail() {
     let events = read("claude", lines, Ended::Exited(1), "").events;
     assert_eq!(
         events[1],
-        waiting("the usage limit `five_hour` is reached, until 2026-11-16T02:53:40Z")
+        waiting(
+            "the usage limit `five_hour` is reached, until 2026-11-16T02:53:40Z",
+            Some(Duration::from_hours(2))
+        )
     );
     let lines = include_str!("fixtures/claude-529.jsonl");
     let events = read("claude", lines, Ended::Exited(1), "").events;
     assert_eq!(
         events[1],
-        waiting("status 529: it tries again in 0.5 s (1 of 1)")
+        waiting(
+            "status 529: it tries again in 0.5 s (1 of 1)",
+            Some(Duration::from_millis(512))
+        )
     );
 }
 

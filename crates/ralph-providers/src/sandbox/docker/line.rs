@@ -148,7 +148,7 @@ impl Line {
         let send = async {
             stream.sender.all(Flow::Main, bytes).await;
             stream.sender.end();
-            std::future::pending().await
+            std::future::pending::<()>().await;
         };
         let reply = tokio::select! {
             reply = stream.messages.next() => reply,

@@ -58,7 +58,9 @@ fn did_lines(did: &AgentEvent) -> Vec<Line> {
         AgentEvent::Text { text } => vec![Line::of("  ").folded(Tone::Plain, text)],
         AgentEvent::Tool { tool, label, .. } => vec![aside(&format!("{tool} {label}"))],
         AgentEvent::ToolDone { ok: false, .. } => vec![aside("that failed")],
-        AgentEvent::Waiting { why } => vec![warning(&format!("the provider asks to wait: {why}"))],
+        AgentEvent::Waiting { why, .. } => {
+            vec![warning(&format!("the provider asks to wait: {why}"))]
+        }
         AgentEvent::ToolDone { ok: true, .. }
         | AgentEvent::Usage { .. }
         | AgentEvent::Acknowledged { .. } => Vec::new(),
@@ -76,6 +78,7 @@ fn finished(end: &AgentEnd, report: &AgentReport, duration_ms: u64) -> Vec<Line>
         AgentEnd::OutOfBudget => "the agent was stopped: a budget is used up".to_owned(),
         AgentEnd::Stalled => "the agent was stopped: it did nothing any more".to_owned(),
         AgentEnd::TimedOut => "the agent was stopped: its time was up".to_owned(),
+        AgentEnd::Halted => "the agent was stopped: a person wants something else".to_owned(),
         AgentEnd::Crashed { why } => format!("the agent broke down: {why}"),
     };
     let line = judged(*end == AgentEnd::Finished);

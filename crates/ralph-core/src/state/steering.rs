@@ -1,0 +1,149 @@
+//! What people do to a run while it works: the hosts they allow and the messages they send.
+
+use super::RunState;
+use crate::event::{Event, MessageState};
+use crate::net::{Endpoint, Entry};
+use crate::ports::Isolation;
+
+/// How long a message may be.
+pub const MAX_MESSAGE_BYTES: usize = 8 << 10;
+/// How many messages may wait to be taken up.
+pub const MAX_WAITING_MESSAGES: usize = 100;
+/// How many messages that were taken up are remembered.
+const MAX_OLD_MESSAGES: usize = 20;
+/// How many hosts are remembered, and how many may be allowed.
+const MAX_HOSTS: usize = 1_000;
+
+/// A person's message to who does the work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// What tells it from others: the command that brought it.
+    pub id: String,
+    /// Its words.
+    pub text: String,
+    /// Where it stands.
+    pub state: MessageState,
+    /// Whether it is in the last prompt.
+    pub is_in_prompt: bool,
+}
+
+impl Message {
+    /// Tells whether nobody has taken it up yet.
+    pub fn waits(&self) -> bool {
+        match self.state {
+            MessageState::Queued | MessageState::Delivered => true,
+            MessageState::Acknowledged => false,
+        }
+    }
+}
+
+impl RunState {
+    /// Returns the messages that nobody has taken up, oldest first.
+    pub fn waiting_messages(&self) -> impl Iterator<Item = &Message> {
+        self.messages.iter().filter(|message| message.waits())
+    }
+
+    /// Returns the messages that the next prompt has: the oldest, as far as there is room for them.
+    pub fn messages_for_prompt(&self) -> impl Iterator<Item = &Message> {
+        let mut bytes = 0;
+        self.waiting_messages().take_while(move |message| {
+            bytes += message.text.len();
+            bytes <= MAX_MESSAGE_BYTES
+        })
+    }
+
+    /// Tells whether it is known that a host may not be reached on a port, or there is no room to know.
+    pub fn is_blocked(&self, host: &str, port: u16) -> bool {
+        self.blocked_hosts.len() >= MAX_HOSTS || self.blocked_hosts.contains(&blocked(host, port))
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "`apply` decides exhaustively which events come here"
+    )]
+    pub(super) fn apply_steering(&mut self, event: &Event) {
+        match event {
+            Event::HostBlocked { host, port, .. } if self.blocked_hosts.len() < MAX_HOSTS => {
+                self.blocked_hosts.insert(blocked(host, *port));
+            }
+            Event::HostAllowed { host } => {
+                if let Ok(entry) = Entry::parse(host) {
+                    self.blocked_hosts.retain(|blocked| {
+                        !Endpoint::parse(blocked, 443).is_ok_and(|host| entry.covers(&host))
+                    });
+                }
+                self.allowed_hosts.insert(host.clone());
+            }
+            Event::MessageMoved { id, text, to } => self.move_message(id, text, *to),
+            _ => {}
+        }
+    }
+
+    fn move_message(&mut self, id: &str, text: &str, to: MessageState) {
+        match self.messages.iter_mut().find(|message| message.id == id) {
+            Some(message) => message.state = to,
+            None => self.messages.push(Message {
+                id: id.to_owned(),
+                text: text.to_owned(),
+                state: to,
+                is_in_prompt: false,
+            }),
+        }
+        let old = self.messages.iter().filter(|message| !message.waits());
+        let mut surplus = old.count().saturating_sub(MAX_OLD_MESSAGES);
+        self.messages.retain(|message| {
+            let is_kept = message.waits() || surplus == 0;
+            surplus -= usize::from(!is_kept);
+            is_kept
+        });
+    }
+
+    /// Notes what is in the prompt that is sent now.
+    pub(super) fn note_prompt(&mut self) {
+        let shown: Vec<String> = self
+            .messages_for_prompt()
+            .filter(|message| message.state == MessageState::Delivered)
+            .map(|message| message.id.clone())
+            .collect();
+        for message in &mut self.messages {
+            message.is_in_prompt = shown.contains(&message.id);
+        }
+    }
+
+    /// Returns why commands cannot be let out to a host.
+    pub(super) fn refuses_host(&self, host: &str) -> Option<String> {
+        if self.plan.isolation == Isolation::None {
+            let sandbox = &self.plan.sandbox;
+            return Some(format!(
+                "its sandbox `{sandbox}` keeps its commands from no host"
+            ));
+        }
+        if self.allowed_hosts.len() >= MAX_HOSTS {
+            return Some(format!("{MAX_HOSTS} hosts are allowed already"));
+        }
+        Entry::parse(host).err().map(|error| error.to_string())
+    }
+
+    /// Returns why a message cannot be taken.
+    pub(super) fn refuses_message(&self, text: &str) -> Option<String> {
+        let bytes = text.len();
+        if text.trim().is_empty() {
+            return Some("a message needs words".into());
+        }
+        if bytes > MAX_MESSAGE_BYTES {
+            return Some(format!(
+                "a message has at most {MAX_MESSAGE_BYTES} bytes, this one has {bytes}"
+            ));
+        }
+        (self.waiting_messages().count() >= MAX_WAITING_MESSAGES)
+            .then(|| format!("{MAX_WAITING_MESSAGES} messages wait already"))
+    }
+}
+
+/// Returns what has to be allowed to reach a host on a port.
+fn blocked(host: &str, port: u16) -> String {
+    match port {
+        80 | 443 => host.to_owned(),
+        port => format!("{host}:{port}"),
+    }
+}

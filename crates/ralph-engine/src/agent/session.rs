@@ -1,0 +1,233 @@
+//! One session of an agent's program, from its prompt to how it ended.
+
+use ralph_core::event::{Event, MessageState};
+use ralph_core::id::Digest;
+use ralph_core::ports::{
+    Agent, AgentEnd, AgentReport, Allowance, Ended, Exec, Program, SandboxError,
+};
+use serde::Serialize;
+
+use super::sink::{AgentSink, Pulse};
+use super::watch::{Cut, Watched, channel};
+use crate::capture::Capture;
+use crate::durable;
+use crate::error::RunError;
+use crate::journal::millis;
+use crate::redaction;
+use crate::run::Run;
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Worked {
+    pub(super) end: AgentEnd,
+    pub(super) report: AgentReport,
+    /// Whether it was cut off in the middle by something that is not its doing.
+    pub(super) broke_off: bool,
+}
+
+/// What is kept of an agent's work; `response.json`.
+#[derive(Serialize)]
+struct Kept<'a> {
+    agent: &'a str,
+    #[serde(flatten)]
+    end: &'a AgentEnd,
+    report: &'a AgentReport,
+}
+
+impl Run {
+    /// Starts the agent once and sees it to its end.
+    pub(super) async fn let_work(&mut self, agent: &dyn Agent) -> Result<Worked, RunError> {
+        self.deliver_messages()?;
+        let prompt = self.agent_prompt()?;
+        durable::write_unsynced(&self.open_agent_file("prompt.md"), prompt.as_bytes())?;
+        let attempt = self.agent_attempts() + 1;
+        self.journal.append(Event::AgentStarted {
+            iteration: self.state().iteration,
+            attempt,
+            agent: agent.name().to_owned(),
+            prompt: Digest::of(prompt.as_bytes()),
+            prompt_bytes: prompt.len(),
+        })?;
+        self.set_allowance();
+        let started = self.outside.clock.monotonic();
+        let pulse = Pulse::new();
+        let (sender, events) = channel();
+        let capture = Capture::new(&self.outside.redactor);
+        let mut sink = AgentSink::new(agent.reader(), capture, pulse.clone(), sender);
+        let exec = self.agent_exec(agent, &prompt);
+        let watched = self.watch(agent, exec, &mut sink, (pulse, events)).await?;
+        let took = self.outside.clock.monotonic().saturating_sub(started);
+        let worked = judge(watched, &mut sink)?;
+        if let (true, AgentEnd::Crashed { why }) = (worked.broke_off, &worked.end) {
+            self.log_error(&format!("the agent was interrupted: {why}"))?;
+        }
+        let output = sink.capture.finish();
+        self.add_output(agent.name(), &output, as_command(&worked.end))?;
+        self.keep_agents_words(agent.name(), &worked)?;
+        self.charge_unmetered(agent.name(), &worked.report)?;
+        let finished = Event::AgentFinished {
+            iteration: self.state().iteration,
+            attempt,
+            end: worked.end.clone(),
+            report: worked.report.clone(),
+            duration_ms: millis(took),
+        };
+        let taken_up = has_read_its_prompt(&worked.end).then(|| self.messages_taken_up());
+        let taken_up = taken_up.unwrap_or_default();
+        self.journal
+            .append_all(std::iter::once(finished).chain(taken_up))?;
+        Ok(worked)
+    }
+
+    fn agent_exec(&self, agent: &dyn Agent, prompt: &str) -> Exec {
+        let command = agent.command(prompt);
+        let timeout = agent.patience().total.min(self.time_left());
+        Exec {
+            program: Program::Argv(command.argv),
+            env: command.env,
+            ..Exec::shell("", timeout)
+        }
+        .with_stdin(command.stdin)
+    }
+
+    /// Tells the gate what may still be spent.
+    fn set_allowance(&self) {
+        let Some(gate) = &self.outside.gate else {
+            return;
+        };
+        let limits = self.pinned.contract().limits();
+        let spent = self.spent();
+        gate.allow_spending(Allowance {
+            cost: limits.max_cost.map(|most| most.saturating_sub(spent.cost)),
+            tokens: limits
+                .max_tokens
+                .map(|most| most.saturating_sub(spent.tokens)),
+        });
+    }
+
+    /// Where no gate meters its calls, an agent is charged by what it says itself.
+    fn charge_unmetered(&mut self, agent: &str, report: &AgentReport) -> Result<(), RunError> {
+        if self.outside.gate.is_some() || report.usage.total() == 0 {
+            return Ok(());
+        }
+        let by_price = ralph_core::price::cost(&self.outside.price, &report.usage);
+        self.journal.append(Event::AgentCharged {
+            iteration: self.state().iteration,
+            model: agent.to_owned(),
+            usage: report.usage,
+            cost_usd: report.cost_usd.unwrap_or(by_price),
+        })?;
+        Ok(())
+    }
+
+    fn keep_agents_words(&self, agent: &str, worked: &Worked) -> Result<(), RunError> {
+        let path = self.open_agent_file("response.json");
+        let Worked { end, report, .. } = worked;
+        let kept = Kept { agent, end, report };
+        let text = redaction::to_pretty(&self.outside.redactor, &kept, &path)?;
+        durable::write_unsynced(&path, &text)?;
+        Ok(())
+    }
+
+    fn open_agent_file(&self, name: &str) -> std::path::PathBuf {
+        self.dir.open_iteration(self.state().iteration).join(name)
+    }
+
+    fn agent_attempts(&self) -> u32 {
+        self.state().open.as_ref().map_or(0, |open| open.attempts)
+    }
+
+    /// Notes that messages are in the prompt that is sent next.
+    pub(crate) fn deliver_messages(&mut self) -> Result<(), RunError> {
+        let state = self.state();
+        let moved = |message: &ralph_core::state::Message| Event::MessageMoved {
+            id: message.id.clone(),
+            text: message.text.clone(),
+            to: MessageState::Delivered,
+        };
+        let queued = state
+            .messages_for_prompt()
+            .filter(|message| message.state == MessageState::Queued);
+        let moved: Vec<Event> = queued.map(moved).collect();
+        if !moved.is_empty() {
+            self.journal.append_all(moved)?;
+        }
+        Ok(())
+    }
+
+    /// Returns that the messages of the last prompt were taken up.
+    pub(crate) fn messages_taken_up(&self) -> Vec<Event> {
+        let waiting = self.state().waiting_messages();
+        waiting
+            .filter(|message| message.is_in_prompt)
+            .map(|message| Event::MessageMoved {
+                id: message.id.clone(),
+                text: message.text.clone(),
+                to: MessageState::Acknowledged,
+            })
+            .collect()
+    }
+}
+
+/// Says how it went, by what was seen from outside before what the agent says itself.
+fn judge(watched: Watched, sink: &mut AgentSink) -> Result<Worked, RunError> {
+    let stderr = sink.capture.stderr_tail();
+    let (ended, cut, broken) = match watched {
+        Watched::Ended(Ok(outcome)) => (outcome.ended, None, None),
+        Watched::Ended(Err(SandboxError::Interrupted { why })) => {
+            (Ended::Signalled(9), None, Some(why))
+        }
+        Watched::Ended(Err(error)) => return Err(error.into()),
+        Watched::Cut(Cut::Stalled) => (Ended::TimedOut, Some(Cut::Stalled), None),
+        Watched::Cut(Cut::Halted) => (Ended::Signalled(15), Some(Cut::Halted), None),
+        Watched::Cut(Cut::Lingering) => (Ended::Exited(0), None, None),
+    };
+    let (said, report) = sink.reader.finish(ended, &stderr);
+    let is_killed = cut.is_none() && matches!(ended, Ended::Signalled(_));
+    let broke_off = is_killed && matches!(said, AgentEnd::Crashed { .. });
+    let end = match (cut, said) {
+        (Some(Cut::Halted), AgentEnd::Finished) => AgentEnd::Finished,
+        (Some(Cut::Halted), _) => AgentEnd::Halted,
+        // Trouble that it was in explains the silence better.
+        (Some(Cut::Stalled), AgentEnd::Crashed { .. } | AgentEnd::TimedOut) => AgentEnd::Stalled,
+        (None, AgentEnd::Crashed { why }) => AgentEnd::Crashed {
+            why: broken.unwrap_or(why),
+        },
+        (Some(Cut::Stalled | Cut::Lingering) | None, said) => said,
+    };
+    Ok(Worked {
+        end,
+        report,
+        broke_off,
+    })
+}
+
+/// Tells whether an agent that ended like that has done something with its prompt.
+fn has_read_its_prompt(end: &AgentEnd) -> bool {
+    match end {
+        AgentEnd::Finished | AgentEnd::GaveUp { .. } => true,
+        AgentEnd::Unauthorized { .. }
+        | AgentEnd::Quota { .. }
+        | AgentEnd::Overloaded { .. }
+        | AgentEnd::OutOfBudget
+        | AgentEnd::Stalled
+        | AgentEnd::TimedOut
+        | AgentEnd::Halted
+        | AgentEnd::Crashed { .. } => false,
+    }
+}
+
+/// Returns how a command would have ended that went like that.
+fn as_command(end: &AgentEnd) -> Ended {
+    match end {
+        AgentEnd::Finished => Ended::Exited(0),
+        AgentEnd::TimedOut | AgentEnd::Stalled => Ended::TimedOut,
+        AgentEnd::Halted => Ended::Signalled(15),
+        AgentEnd::GaveUp { .. }
+        | AgentEnd::Unauthorized { .. }
+        | AgentEnd::Quota { .. }
+        | AgentEnd::Overloaded { .. }
+        | AgentEnd::OutOfBudget
+        | AgentEnd::Crashed { .. } => Ended::Exited(1),
+    }
+}
