@@ -10,10 +10,10 @@ use ralph_gate::{Audit, Blocked, Charge, Gate, Meter, Sink};
 use super::port::Port;
 use super::records::Records;
 
-/// Listens to a gate for a run, and tells it what the run allows.
+/// What a run knows of its gate, and tells it. When it is dropped, the run has ended: the gate is
+/// closed.
 pub struct Keeper {
-    news: Mutex<Vec<GateNews>>,
-    records: Records,
+    heard: Arc<Heard>,
     meter: Arc<Meter>,
     /// The port on this machine that leads to it, if it has one.
     port: OnceLock<Port>,
@@ -21,16 +21,27 @@ pub struct Keeper {
     gate: OnceLock<Gate>,
 }
 
+/// Listens to a gate. It is not the keeper itself, because a gate has to end with its keeper.
+struct Heard {
+    news: Mutex<Vec<GateNews>>,
+    records: Records,
+}
+
 impl Keeper {
     /// Listens to a gate that is about to be made.
     pub fn new(records: Records, meter: Arc<Meter>) -> Arc<Self> {
+        let news = Mutex::default();
         Arc::new(Self {
-            news: Mutex::default(),
-            records,
+            heard: Arc::new(Heard { news, records }),
             meter,
             port: OnceLock::new(),
             gate: OnceLock::new(),
         })
+    }
+
+    /// Returns who listens to the gate.
+    pub fn sink(&self) -> Arc<dyn Sink> {
+        self.heard.clone()
     }
 
     /// Takes the gate that it listens to. There is only one.
@@ -42,14 +53,24 @@ impl Keeper {
     pub fn hold(&self, port: Port) {
         self.port.set(port).ok();
     }
+}
 
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(gate) = self.gate.get() {
+            gate.close();
+        }
+    }
+}
+
+impl Heard {
     fn tell(&self, news: GateNews) {
         let mut waiting = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.push(news);
     }
 }
 
-impl Sink for Keeper {
+impl Sink for Heard {
     fn audit(&self, record: Audit) {
         self.records.add(&record);
     }
@@ -73,7 +94,8 @@ impl Sink for Keeper {
 
 impl Gatekeeper for Keeper {
     fn news(&self) -> Vec<GateNews> {
-        let mut waiting = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.heard.news.lock();
+        let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *waiting)
     }
 

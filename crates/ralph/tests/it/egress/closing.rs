@@ -10,7 +10,7 @@ use ralph_test::internet::{FakeInternet, Page, Pages, Visits};
 use ralph_test::left_out_without_docker;
 use tokio::runtime::Runtime;
 
-use super::room::{AMPLE, Plan, Room};
+use super::room::{AMPLE, Plan, Room, docker};
 
 /// Reads a page that never ends.
 const ENDLESS: &str = r"
@@ -139,7 +139,7 @@ async fn a_container_that_is_started_again_has_its_way_out_again() {
     }
     let (internet, _) = internet().await;
     let room = room(internet).await;
-    room.docker(&["kill", &room.container()]);
+    docker(&["kill", &room.container()]);
     assert_eq!(leading_somewhere(&room).await, OPEN);
     room.end().await;
 }
@@ -172,7 +172,7 @@ fn with_the_gate_everything_in_the_container_ends() {
         "{{.State.Running}}",
         &room.container(),
     ];
-    while room.docker(&state) != "false\n" {
+    while docker(&state) != "false\n" {
         assert!(Instant::now() < deadline, "the container still runs");
         std::thread::sleep(Duration::from_millis(50));
     }

@@ -102,7 +102,7 @@ fn gate(internet: &Arc<FakeInternet>, plan: Plan, records: PathBuf) -> (Gate, Ar
         reachable: open.fold(Reachable::public(), |open, address| open.and(*address)),
         roots,
         clock,
-        sink: keeper.clone(),
+        sink: keeper.sink(),
         meter,
         cassette: None,
     };
@@ -169,14 +169,6 @@ impl Room {
         said
     }
 
-    /// Runs `docker`, which has to succeed, and returns what it printed.
-    pub(super) fn docker(&self, arguments: &[&str]) -> String {
-        let output = Command::new("docker").args(arguments).output().unwrap();
-        assert!(output.status.success(), "{arguments:?}: {output:?}");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-            + &String::from_utf8_lossy(&output.stderr)
-    }
-
     /// Returns the name of the container.
     pub(super) fn container(&self) -> String {
         self.sandbox.id().0.replace("docker-", "ralph-")
@@ -222,6 +214,13 @@ impl Room {
     pub(super) async fn end(self) {
         self.sandbox.remove().await.unwrap();
     }
+}
+
+/// Runs `docker`, which has to succeed, and returns what it printed.
+pub(super) fn docker(arguments: &[&str]) -> String {
+    let output = Command::new("docker").args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
 impl Drop for Room {

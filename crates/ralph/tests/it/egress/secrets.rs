@@ -9,7 +9,7 @@ use ralph_gate::Route;
 use ralph_test::internet::{FakeInternet, Page, Pages, Visits};
 use ralph_test::{BASE_IMAGE, left_out_without_docker};
 
-use super::room::{AMPLE, Plan, Room};
+use super::room::{AMPLE, Plan, Room, docker};
 
 const CANARY: &str = "sk-canary-7d1f0c55e2b94a63a1d8";
 /// How else somebody could have written it down.
@@ -127,17 +127,17 @@ async fn assert_nowhere_inside(room: &Room) {
 
 /// Runs a shell command as root in the container.
 fn by_root(room: &Room, line: &str, input: &str) -> String {
-    let mut docker = Command::new("docker")
+    let mut program = Command::new("docker")
         .args(["exec", "--interactive", "--user", "0", &room.container()])
         .args(["sh", "-c", line])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut pipe = docker.stdin.take().unwrap();
+    let mut pipe = program.stdin.take().unwrap();
     pipe.write_all(input.as_bytes()).unwrap();
     drop(pipe);
-    let output = docker.wait_with_output().unwrap();
+    let output = program.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -153,7 +153,7 @@ fn assert_nowhere_on_the_engine(room: &Room) {
         &["top", &container, "auxe"],
         &["diff", &container],
     ] {
-        let said = room.docker(look);
+        let said = docker(look);
         assert_no_canary(&look.join(" "), &said);
         assert!(!said.contains(&phantom), "{look:?}: {said}");
     }
