@@ -351,6 +351,9 @@ pub enum Event {
         host: String,
         port: u16,
         reason: String,
+        /// What ran at that moment, if anybody knows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<String>,
     },
     /// A person lets commands reach a host from now on.
     HostAllowed { host: String },

@@ -170,12 +170,22 @@ pub(crate) fn take_news(journal: &mut Journal, gate: &dyn Gatekeeper) -> Result<
                 heard.refused = Some(status);
                 continue;
             }
-            GateNews::Blocked { host, port, reason } => {
+            GateNews::Blocked {
+                host,
+                port,
+                reason,
+                command,
+            } => {
                 // A program that tries again and again is told about once.
                 if journal.state().is_blocked(&host, port) {
                     continue;
                 }
-                Event::HostBlocked { host, port, reason }
+                Event::HostBlocked {
+                    host,
+                    port,
+                    reason,
+                    command,
+                }
             }
         };
         journal.append(event)?;

@@ -11,6 +11,9 @@ use ralph_gate::{Audit, Blocked, Charge, Gate, Listener, Meter, Sink};
 use super::port::Port;
 use super::records::Records;
 
+/// How much of a command is told, in characters.
+const MOST_COMMAND: usize = 200;
+
 /// So many refusals in a row are not an accident: an agent would try for minutes.
 const MOST_REFUSALS: u32 = 3;
 
@@ -31,6 +34,8 @@ struct Heard {
     records: Records,
     /// How often in a row the provider has refused the credential.
     refusals: AtomicU32,
+    /// What runs in the sandbox.
+    command: Mutex<Option<String>>,
 }
 
 impl Keeper {
@@ -42,6 +47,7 @@ impl Keeper {
                 news,
                 records,
                 refusals: AtomicU32::new(0),
+                command: Mutex::default(),
             }),
             meter,
             port: OnceLock::new(),
@@ -83,6 +89,11 @@ impl Heard {
         }
     }
 
+    fn command(&self) -> Option<String> {
+        let command = self.command.lock();
+        command.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn tell(&self, news: GateNews) {
         let mut waiting = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.push(news);
@@ -91,7 +102,7 @@ impl Heard {
 
 impl Sink for Heard {
     fn audit(&self, record: Audit) {
-        self.records.add(&record);
+        self.records.add(&record, self.command().as_deref());
         if let (Listener::Credentials, true, Some(status)) =
             (record.listener, record.decision.is_allowed(), record.status)
         {
@@ -104,6 +115,7 @@ impl Sink for Heard {
             host: notice.host.to_string(),
             port: notice.port,
             reason: notice.reason.to_string(),
+            command: self.command(),
         });
     }
 
@@ -133,6 +145,12 @@ impl Gatekeeper for Keeper {
                 .map(|more| spent.tokens.saturating_add(more)),
             ..Budgets::default()
         });
+    }
+
+    fn notice_command(&self, command: Option<&str>) {
+        let label = command.map(|command| command.chars().take(MOST_COMMAND).collect());
+        let now = self.heard.command.lock();
+        *now.unwrap_or_else(PoisonError::into_inner) = label;
     }
 
     fn allow_host(&self, host: &str) -> Result<(), String> {

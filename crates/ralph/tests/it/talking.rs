@@ -141,6 +141,7 @@ fn contained(ralph: &Ralph) {
         host: host.into(),
         port,
         reason: "it is not on the list".into(),
+        command: None,
     };
     let mut events = working();
     events.extend([

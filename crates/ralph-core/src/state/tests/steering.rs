@@ -8,6 +8,7 @@ fn blocked(host: &str, port: u16) -> Event {
         host: host.into(),
         port,
         reason: "not on the list".into(),
+        command: None,
     }
 }
 

@@ -26,10 +26,17 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
             duration_ms,
             ..
         } => finished(end, report, *duration_ms),
-        Event::HostBlocked { host, port, reason } => {
+        Event::HostBlocked {
+            host,
+            port,
+            reason,
+            command,
+        } => {
             let (run, entry) = (&state.plan.run, host_entry(host, *port));
+            let by = command.as_ref().map(|command| format!(" for `{command}`"));
+            let by = by.unwrap_or_default();
             vec![warning(&format!(
-                "blocked: {host}:{port}, {reason}; `ralph allow {run} {entry}` lets it through"
+                "blocked{by}: {host}:{port}, {reason}; `ralph allow {run} {entry}` lets it through"
             ))]
         }
         Event::HostAllowed { host } => vec![Line::of("  » ").plain(&format!("{host} is allowed"))],

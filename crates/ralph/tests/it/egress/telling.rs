@@ -34,6 +34,7 @@ fn blocked(host: &str, port: u16, reason: &str) -> GateNews {
         host: host.to_owned(),
         port,
         reason: reason.to_owned(),
+        command: None,
     }
 }
 

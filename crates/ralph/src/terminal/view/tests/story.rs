@@ -442,6 +442,7 @@ pub(super) fn agent() -> Vec<Event> {
             host: "registry.example".into(),
             port: 443,
             reason: "it is not on the list".into(),
+            command: None,
         },
         Event::HostAllowed {
             host: "registry.example".into(),
