@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Limits;
 use crate::id::{CommitId, Digest, RunId, TaskId};
+use crate::net::{Allowlist, Policy};
 use crate::ports::Isolation;
 use crate::task::Mode;
 
@@ -48,6 +49,46 @@ pub struct ContainerPlan {
     pub read_only: bool,
 }
 
+/// The coding agent of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentPlan {
+    /// Its name, as in `config/agents.toml`.
+    pub name: String,
+    /// The model that it is told to use; none means that it chooses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How its credential is shown to the provider, such as `oauth`; none if it needs no credential.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<String>,
+}
+
+/// What the commands of a run may reach, through the gate and in no other way.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkPlan {
+    /// The rule.
+    pub policy: Policy,
+    /// The hosts whose TLS the gate opens.
+    #[serde(default)]
+    pub inspect: Allowlist,
+    /// How many requests to models a minute may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_requests_per_minute: Option<u32>,
+    /// Hosts that the project's own files name. Nothing allows them but a person.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suggested: Vec<SuggestedHost>,
+}
+
+/// A host that a file of the project names, and that commands may not reach.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SuggestedHost {
+    /// The host, as an allowlist has it.
+    pub host: String,
+    /// The file that names it.
+    pub file: String,
+    /// What that file is.
+    pub why: String,
+}
+
 /// The plan of one run. It is the first record of the journal and never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPlan {
@@ -78,8 +119,14 @@ pub struct RunPlan {
     /// What the containers of the sandbox are like, where it has containers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<ContainerPlan>,
-    /// The model, such as `scripted:/path/replies.jsonl`.
+    /// What commands may reach, where the sandbox has a gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkPlan>,
+    /// The model, such as `scripted:/path/replies.jsonl`, or `agent:claude` where an agent asks its own.
     pub model: String,
+    /// The agent, where one does the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentPlan>,
     /// The source host.
     pub scm: String,
     /// What is delivered.

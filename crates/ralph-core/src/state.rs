@@ -423,6 +423,9 @@ impl RunState {
             }
             Command::Note(note) => note.lacks().map(|what| format!("a note needs {what}")),
             Command::Guardrail(sign) => sign.lacks().map(|what| format!("a sign needs {what}")),
+            Command::Profile { .. } if self.plan.agent.is_some() => {
+                Some("an agent does the work, and it asks a model of its own".into())
+            }
             Command::AllowHost { host } => self.refuses_host(host),
             Command::Message { text } => self.refuses_message(text),
             Command::Pause

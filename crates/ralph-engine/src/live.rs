@@ -138,9 +138,18 @@ pub(crate) fn reopen(journal: &mut Journal, door: &Door) -> Result<(), RunError>
     Ok(())
 }
 
-/// Writes down what happened at the gate; tells whether anything was paid for.
-pub(crate) fn take_news(journal: &mut Journal, gate: &dyn Gatekeeper) -> Result<bool, RunError> {
-    let mut is_paid = false;
+/// What was heard from a gate besides what is written down.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Heard {
+    /// Whether anything was paid for.
+    pub(crate) is_paid: bool,
+    /// The status by which the provider refuses the credential, if it does.
+    pub(crate) refused: Option<u16>,
+}
+
+/// Writes down what happened at the gate.
+pub(crate) fn take_news(journal: &mut Journal, gate: &dyn Gatekeeper) -> Result<Heard, RunError> {
+    let mut heard = Heard::default();
     for news in gate.news() {
         let iteration = journal.state().iteration;
         let event = match news {
@@ -149,13 +158,17 @@ pub(crate) fn take_news(journal: &mut Journal, gate: &dyn Gatekeeper) -> Result<
                 usage,
                 cost_usd,
             } => {
-                is_paid = true;
+                heard.is_paid = true;
                 Event::AgentCharged {
                     iteration,
                     model,
                     usage,
                     cost_usd,
                 }
+            }
+            GateNews::Refused { status } => {
+                heard.refused = Some(status);
+                continue;
             }
             GateNews::Blocked { host, port, reason } => {
                 // A program that tries again and again is told about once.
@@ -167,7 +180,7 @@ pub(crate) fn take_news(journal: &mut Journal, gate: &dyn Gatekeeper) -> Result<
         };
         journal.append(event)?;
     }
-    Ok(is_paid)
+    Ok(heard)
 }
 
 impl Run {

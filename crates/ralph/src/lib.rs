@@ -4,6 +4,7 @@
 //! - [`cli`] reads the arguments and has one file per command; errors and exit codes are its API.
 //! - [`config`] is the one place that reads the environment, `.env`, `ralph.toml` and
 //!   `config/models.yaml`.
+//! - [`gate`] joins the gate of a run to its sandboxes.
 //! - [`proxy`] is the stand-alone port that adds credentials to requests.
 //! - [`terminal`] shows the records of a run to a person, and lets nothing through that a terminal
 //!   would obey.
@@ -15,6 +16,7 @@ pub mod audit;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod gate;
 pub mod proxy;
 pub mod terminal;
 pub mod tokens;

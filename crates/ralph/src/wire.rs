@@ -19,8 +19,10 @@ use ralph_providers::scm::{Git, LocalScm};
 use crate::cli::CliError;
 use crate::tokens::place::{Keychain, SecretTool, TokenStore, find_program};
 
+pub(crate) mod joined;
 pub(crate) mod models;
 
+use joined::Joined;
 use models::Models;
 
 /// What concrete providers are made from.
@@ -118,6 +120,7 @@ impl Wiring {
         plan: &RunPlan,
         choice: &ModelChoice,
         used: &[String],
+        joined: Joined,
     ) -> Result<Outside, CliError> {
         let git = Git {
             program: PathBuf::from("git"),
@@ -137,12 +140,18 @@ impl Wiring {
             )
         })?;
         Ok(Outside {
-            sandboxes: self.sandboxes(&plan.sandbox, plan.container.as_ref())?,
+            sandboxes: match joined.way_out {
+                Some(way_out) if plan.sandbox == "docker" => {
+                    let docker = self.docker(plan.container.as_ref());
+                    Arc::new(docker.with_way_out(way_out))
+                }
+                Some(_) | None => self.sandboxes(&plan.sandbox, plan.container.as_ref())?,
+            },
             model: self.models.make(choice, used)?,
             price: models::price_of(choice),
             profiles: self.profiles(),
-            agent: None,
-            gate: None,
+            agent: joined.agent,
+            gate: joined.gate,
             scm: Arc::new(scm),
             git: self.git()?,
             clock: self.clock.clone(),

@@ -18,6 +18,11 @@ pub enum GateNews {
         /// Its cost.
         cost_usd: Usd,
     },
+    /// The provider refuses the credential, again and again.
+    Refused {
+        /// The status of its answers.
+        status: u16,
+    },
     /// Something in the sandbox wanted to reach a host that it may not.
     Blocked {
         /// The host.
@@ -36,6 +41,16 @@ pub struct Allowance {
     pub cost: Option<Usd>,
     /// Tokens of input and output together.
     pub tokens: Option<u64>,
+}
+
+impl Allowance {
+    /// Returns that nothing may be spent.
+    pub fn none() -> Self {
+        Self {
+            cost: Some(Usd::ZERO),
+            tokens: Some(0),
+        }
+    }
 }
 
 /// Keeps the door out of a sandbox.

@@ -29,6 +29,8 @@ fn plan() -> RunPlan {
         sandbox: "local".into(),
         isolation: Isolation::None,
         container: None,
+        network: None,
+        agent: None,
         model: "scripted:x".into(),
         scm: "local".into(),
         delivery: Delivery::PullRequest,

@@ -83,6 +83,9 @@ pub struct Contract {
     /// Who does the work in an iteration.
     #[serde(default)]
     pub engine: Engine,
+    /// The agent that does the work, where one does; none means the usual one.
+    #[serde(default)]
+    pub agent: Option<String>,
     /// How far people may step in.
     #[serde(default)]
     pub mode: Mode,

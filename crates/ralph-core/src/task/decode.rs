@@ -71,6 +71,7 @@ pub(super) fn decode(entries: &[(Key, Node)], findings: &mut Vec<Finding>) -> Op
         on_action_error: root.choice("on_action_error").unwrap_or_default(),
         allow_workflow_changes: root.flag("allow_workflow_changes").unwrap_or(false),
         engine: root.choice("engine").unwrap_or_default(),
+        agent: word(&mut root, "agent"),
         mode: root.choice("mode").unwrap_or_default(),
     };
     check_branch(&contract, &mut root);

@@ -6,7 +6,7 @@ use super::suggest::nearest;
 use super::yaml::{Key, Node};
 use crate::lint::{Finding, excerpt};
 
-const ROOT: [&str; 28] = [
+const ROOT: [&str; 29] = [
     "task_id",
     "repo_url",
     "base_branch",
@@ -34,6 +34,7 @@ const ROOT: [&str; 28] = [
     "on_action_error",
     "allow_workflow_changes",
     "engine",
+    "agent",
     "mode",
 ];
 

@@ -22,7 +22,7 @@ pub(crate) async fn serve(gate: &Arc<Inner>, stream: impl Stream + 'static) {
         let gate = answering.clone();
         Box::pin(async move { answer(&gate, request).await })
     };
-    http::connection(&gate.limits, stream, answer).await;
+    http::connection(gate, Listener::Credentials, stream, answer).await;
 }
 
 async fn answer(gate: &Inner, request: Request<Incoming>) -> Response<Body> {

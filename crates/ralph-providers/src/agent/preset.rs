@@ -63,6 +63,8 @@ pub enum CredentialKind {
     AnthropicApiKey,
     /// The token of a Claude subscription.
     AnthropicOauth,
+    /// The key of a gateway that speaks as Anthropic's API does.
+    AnthropicGateway,
     /// A key of OpenAI's API, or of one that is like it.
     Openai,
     /// Nothing, but it is told where the gate is.

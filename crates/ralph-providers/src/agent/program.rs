@@ -1,8 +1,9 @@
 //! An agent as its preset describes it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ralph_core::ports::{Agent, AgentCommand, AgentReader, Clock};
+use ralph_core::ports::{Agent, AgentCommand, AgentReader, Clock, Patience};
 use serde_json::json;
 
 use super::preset::{Output, Preset, PromptForm};
@@ -15,6 +16,8 @@ pub struct ProgramSettings {
     pub model: Option<String>,
     /// Where the gate is inside of the sandbox, in the form of the credential's provider.
     pub base_url: String,
+    /// What it logs in with: never a credential itself.
+    pub login: BTreeMap<String, String>,
     /// What tells the time until a limit is lifted.
     pub clock: Arc<dyn Clock>,
 }
@@ -52,6 +55,7 @@ impl Preset {
                 *text = text.replace("{model}", model);
             }
         }
+        preset.environment.extend(settings.login.clone());
         Ok(Box::new(Program {
             preset,
             clock: Arc::clone(&settings.clock),
@@ -87,6 +91,16 @@ impl Agent for Program {
             Output::CodexJson => Box::new(codex::Reader::default()),
             Output::OpencodeJson => Box::new(opencode::Reader::default()),
             Output::Lines => Box::new(lines::Reader::default()),
+        }
+    }
+
+    fn patience(&self) -> Patience {
+        let timeouts = self.preset.timeouts;
+        Patience {
+            first: timeouts.first_output,
+            idle: timeouts.idle,
+            total: timeouts.total,
+            ..Patience::default()
         }
     }
 

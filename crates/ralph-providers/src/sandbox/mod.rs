@@ -7,8 +7,7 @@
 mod convert;
 mod docker;
 mod local;
-mod way_out;
+pub mod way_out;
 
 pub use docker::{DockerProvider, DockerSettings, Found, Limits, Reach, Remnant};
 pub use local::LocalProvider;
-pub use way_out::{Connection, Listener, WayOut};

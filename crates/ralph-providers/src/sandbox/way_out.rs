@@ -4,7 +4,12 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use async_trait::async_trait;
-use ralph_guest::wire::{Duplex, Listening};
+use ralph_guest::wire::Duplex;
+
+pub use ralph_guest::wire::Listening;
+
+/// The directory of a way out's files inside of a sandbox.
+pub const FILES: &str = "/workspace/.way-out";
 
 /// An address inside of a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +40,10 @@ pub trait WayOut: Send + Sync {
     fn listeners(&self) -> Vec<Listener>;
     /// Returns what commands have to know to use it.
     fn environment(&self) -> BTreeMap<String, String>;
+    /// Returns what programs have to read to use it: the contents of files in [`FILES`], by name.
+    fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        BTreeMap::new()
+    }
     /// Sees one connection to its end.
     async fn answer(&self, connection: Connection);
 }

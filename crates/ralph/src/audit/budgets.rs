@@ -89,26 +89,35 @@ fn count_iterations(evidence: &Evidence<'_>, limits: &Limits, findings: &mut Fin
     }
 }
 
-/// A call may go beyond a limit, the next one must not be made.
+/// A call may go beyond a limit, the next one must not be made. An agent makes several at the same
+/// time; it must not be started again.
 fn count_calls(evidence: &Evidence<'_>, limits: &Limits, findings: &mut Findings) {
     let (mut tokens, mut spent) = (0_u64, 0_u64);
     let records = evidence.journal.records.iter();
-    let calls =
-        records.filter(|record| matches!(record.kind(), "model_replied" | "doctor_replied"));
-    for record in calls {
-        if let Some(limit) = limits.tokens.filter(|limit| tokens >= *limit) {
+    for record in records {
+        let (is_begun, is_paid) = match record.kind() {
+            "model_replied" | "doctor_replied" => (true, true),
+            "agent_started" => (true, false),
+            "agent_charged" => (false, true),
+            _ => continue,
+        };
+        if let Some(limit) = limits.tokens.filter(|limit| is_begun && tokens >= *limit) {
             findings.fail(format!(
                 "{}: another call after {tokens} tokens, `max_tokens_total` is {limit}",
                 record.name()
             ));
         }
-        if let Some(limit) = limits.nanodollars.filter(|limit| spent >= *limit) {
+        let most = limits.nanodollars;
+        if let Some(limit) = most.filter(|limit| is_begun && spent >= *limit) {
             findings.fail(format!(
                 "{}: another call after {}, `max_cost_usd_estimate` is {}",
                 record.name(),
                 dollars(spent),
                 dollars(limit)
             ));
+        }
+        if !is_paid {
+            continue;
         }
         tokens = tokens.saturating_add(tokens_of(record));
         let cost = record.event()["cost_usd"].as_f64();
@@ -142,7 +151,7 @@ fn follow_clock(evidence: &Evidence<'_>, limits: &Limits, findings: &mut Finding
         before = active;
         let begins = matches!(
             record.kind(),
-            "iteration_started" | "model_asked" | "doctor_asked"
+            "iteration_started" | "model_asked" | "doctor_asked" | "agent_started"
         );
         let end = limits.active_ms.map(|limit| limit.saturating_add(GRACE_MS));
         if begins && end.is_some_and(|end| active > end) {

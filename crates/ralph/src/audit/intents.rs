@@ -28,6 +28,8 @@ struct Walk<'a> {
     reopened: bool,
     /// The outcomes that are there to stay.
     ended: BTreeMap<Place, &'a Record>,
+    /// The agent that was started and has not finished.
+    agent: Option<(Place, &'a Record)>,
     /// The question to the doctor that has no outcome.
     doctor: Option<(Place, &'a Record)>,
     /// The commands of people that were accepted, and whether they are done.
@@ -46,11 +48,14 @@ impl<'a> Walk<'a> {
             "model_replied" | "model_failed" => {
                 self.answer((iteration, number("attempt")), record);
             }
+            "agent_started" => self.start_agent((iteration, number("attempt")), record),
+            "agent_finished" => self.finish_agent((iteration, number("attempt")), record),
             "reply_accepted" => self.close_call(record),
             "iteration_started" | "iteration_finished" => {
                 // An iteration that goes on after a crash keeps what it has begun.
                 let goes_on = self.reopened && record.kind() == "iteration_started";
                 if !goes_on {
+                    self.close_agent(record);
                     self.close_call(record);
                     self.close_action(record);
                 }
@@ -64,6 +69,31 @@ impl<'a> Walk<'a> {
             }
             "command_done" => self.finish_command(record),
             _ => {}
+        }
+    }
+
+    fn start_agent(&mut self, place: Place, record: &'a Record) {
+        if !self.reopened {
+            self.close_agent(record);
+        }
+        self.agent = Some((place, record));
+        self.reopened = false;
+    }
+
+    fn finish_agent(&mut self, place: Place, record: &Record) {
+        if self.agent.take_if(|(begun, _)| *begun == place).is_none() {
+            self.findings
+                .fail(format!("{}: the agent was not started", record.name()));
+        }
+    }
+
+    fn close_agent(&mut self, by: &Record) {
+        if let Some((_, started)) = self.agent.take() {
+            self.findings.fail(format!(
+                "{}: the agent was started and has no outcome before {}",
+                started.name(),
+                by.name()
+            ));
         }
     }
 

@@ -217,6 +217,9 @@ pub struct RunArgs {
     /// Choose who does the work
     #[arg(long, value_enum)]
     pub engine: Option<EngineName>,
+    /// Let this agent do the work: claude, codex, opencode, or one of config/agents.toml
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub agent: Option<String>,
     /// Use this model profile
     #[arg(long, conflicts_with = "model", value_parser = NonEmptyStringValueParser::new())]
     pub profile: Option<String>,

@@ -42,6 +42,7 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, C
         repo: None,
         sandbox: None,
         engine: None,
+        agent: None,
         profile: None,
         model: Some(format!("scripted:{}", dir.join("replies.jsonl").display())),
         rebuild: false,
@@ -53,16 +54,16 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, C
         },
     };
     let (file, task) = planning::read_task(&run_args.file, context)?;
-    let planned = planning::plan(&run_args, file, task, context, &wiring).await?;
+    let ways = (context, &wiring);
+    let planned = planning::plan(&run_args, file, task, None, ways).await?;
     let (id, branch) = (planned.plan.run.clone(), planned.plan.branch.clone());
-    let code = Box::pin(run::start(
+    let work = run::Work {
         planned,
-        Effort::Reuse,
-        run_args.json,
-        context,
-        &wiring,
-    ))
-    .await?;
+        access: None,
+        effort: Effort::Reuse,
+        is_json: run_args.json,
+    };
+    let code = Box::pin(run::start(work, context, &wiring)).await?;
     let state = wiring.state.run(&id).state()?;
     let pull = state
         .pull

@@ -25,6 +25,7 @@ use super::steer::{PATIENCE, new_id, refused, silent};
 use super::steer_args::{GuardrailArgs, MessageArgs, NoteArgs};
 use crate::terminal::follow::{POLL, Reader};
 use crate::terminal::line::Line;
+use crate::wire::joined::Joined;
 
 /// What came of a command.
 pub(super) enum Answer {
@@ -122,7 +123,8 @@ pub(super) async fn give(
         return Ok(Answer::Done(done));
     }
     let wiring = context.wiring()?;
-    let outside = wiring.outside(&state.plan, &state.model_choice(), &state.script)?;
+    let (choice, joined) = (state.model_choice(), Joined::default());
+    let outside = wiring.outside(&state.plan, &choice, &state.script, joined)?;
     // Ctrl-C ends this process; what was begun is in the journal.
     let (_interrupt, interrupted) = watch::channel(false);
     let done = errands::alone(dir, journal, &outside, letter, interrupted).await;

@@ -7,6 +7,7 @@
 //! - `checks` is what `preflight` and `selftest` print.
 //! - `summary` is the JSON shape of a run that `runs` and `show` share.
 
+pub(crate) mod agent;
 mod allow;
 pub mod args;
 mod audit;
@@ -28,6 +29,7 @@ mod init;
 mod lint;
 mod logs;
 mod models;
+mod network;
 mod order;
 mod output;
 mod planning;

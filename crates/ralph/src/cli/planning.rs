@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::id::{CommitId, RunId};
 use ralph_core::lint::{self, Finding, Severity};
-use ralph_core::plan::{Delivery, Engine, RunPlan};
+use ralph_core::plan::{Delivery, Engine, NetworkPlan, RunPlan};
 use ralph_core::ports::SandboxProvider;
 use ralph_core::profile::ModelChoice;
 use ralph_core::task::{Contract, TaskFile};
@@ -12,14 +12,16 @@ use ralph_engine::contract;
 use ralph_engine::git::HostGit;
 use ralph_engine::journal;
 
+use super::agent::Access;
 use super::args::RunArgs;
 use super::container;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::lint as lint_command;
+use super::network;
 use crate::wire::Wiring;
-use crate::wire::models::{absolute_script, listed_price};
+use crate::wire::models::{absolute_script, listed_price, of_agent};
 
 /// A plan with the task it was made from.
 pub(super) struct Planned {
@@ -83,34 +85,28 @@ pub(super) async fn plan(
     args: &RunArgs,
     file: PathBuf,
     task: TaskFile,
-    context: &Context,
-    wiring: &Wiring,
+    access: Option<&Access>,
+    (context, wiring): (&Context, &Wiring),
 ) -> Result<Planned, CliError> {
     let git = wiring.git()?;
     require_git(&git).await?;
     let contract = &task.contract;
-    let engine = args.engine.map_or(contract.engine, Engine::from);
-    if engine == Engine::Agent {
-        return Err(CliError::usage(
-            "the engine `agent` is not available",
-            "this version has the engine `actions`",
-            "use `--engine actions`, or leave `engine` out of the task file",
-        ));
-    }
+    let agent = access.map(|access| access.plan(args.model.as_ref()));
     let sandbox = sandbox_name(args, Some(&task), context)?;
     let container = container::plan(&sandbox, contract, context).await?;
     let provider = wiring.sandboxes(&sandbox, container.as_ref())?;
     require(&*provider).await?;
-    let (model, profile) = (args.model.as_deref(), args.profile.as_deref());
-    let choice = model_choice(model, profile, Some(&task), context)?;
-    require_price(&choice, &task, &args.file, context)?;
-    wiring.models.make(&choice, &[])?;
+    let choice = match &agent {
+        Some(agent) => ModelChoice::named(of_agent(agent)),
+        None => asked_model(args, &task, context, wiring)?,
+    };
     let source = Source::find(args, &task, &file, &git, context).await?;
     let title = task.title.clone();
     let title = title.unwrap_or_else(|| contract.task_id.to_string());
     let wanted = contract.branch(task.title.as_deref());
     let branch = free_branch(&wanted, &source, &git, wiring).await?;
     let notices = source.notices(&git, &file).await;
+    let network = network(&sandbox, access, &source, &git, context).await?;
     let plan = RunPlan {
         run: new_id(wiring.clock.now()),
         task_id: contract.task_id.clone(),
@@ -121,10 +117,16 @@ pub(super) async fn plan(
         base_branch: source.base_branch,
         base: source.base,
         branch,
-        engine,
+        engine: if agent.is_some() {
+            Engine::Agent
+        } else {
+            Engine::Actions
+        },
         sandbox,
         isolation: provider.isolation(),
         container,
+        network,
+        agent,
         model: choice.model.clone(),
         scm: "local".into(),
         delivery: delivery(contract),
@@ -139,6 +141,38 @@ pub(super) async fn plan(
         choice,
         notices,
     })
+}
+
+/// Returns the model that answers, after a look whether it can and what it costs.
+fn asked_model(
+    args: &RunArgs,
+    task: &TaskFile,
+    context: &Context,
+    wiring: &Wiring,
+) -> Result<ModelChoice, CliError> {
+    let (model, profile) = (args.model.as_deref(), args.profile.as_deref());
+    let choice = model_choice(model, profile, Some(task), context)?;
+    require_price(&choice, task, &args.file, context)?;
+    wiring.models.make(&choice, &[])?;
+    Ok(choice)
+}
+
+/// Returns what commands may reach, where the sandbox has a gate.
+async fn network(
+    sandbox: &str,
+    access: Option<&Access>,
+    source: &Source,
+    git: &HostGit,
+    context: &Context,
+) -> Result<Option<NetworkPlan>, CliError> {
+    if sandbox != "docker" {
+        return Ok(None);
+    }
+    let hosts = access.map(|access| access.preset.hosts.as_slice());
+    let settings = context.settings()?.sandbox.network;
+    let mut plan = network::plan(&settings, hosts.unwrap_or_default())?;
+    plan.suggested = network::suggested(&plan.policy, &source.path, &source.base, git).await;
+    Ok(Some(plan))
 }
 
 async fn require(provider: &dyn SandboxProvider) -> Result<(), CliError> {

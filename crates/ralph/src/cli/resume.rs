@@ -4,6 +4,7 @@ use ralph_core::event::Event;
 use ralph_core::run::{self, Command};
 use ralph_engine::journal::Journal;
 
+use super::agent;
 use super::args::{ResumeArgs, RunArg};
 use super::context::Context;
 use super::drive::drive;
@@ -27,6 +28,10 @@ pub(super) async fn resume(
     if dir.is_held() {
         return steer::run(run, &Command::Resume, context);
     }
+    let access = match dir.state()?.plan.agent {
+        Some(plan) => Some(agent::access(&plan, context).await?),
+        None => None,
+    };
     let wiring = context.wiring()?;
     let mut journal = Journal::open(&dir, wiring.clock.clone(), wiring.redactor.clone())?;
     let state = journal.state();
@@ -41,7 +46,8 @@ pub(super) async fn resume(
         })?;
     }
     let mode = context.view_mode(is_json, &context.settings()?);
-    let outside = wiring.outside(&state.plan, &state.model_choice(), &state.script)?;
+    let joined = wiring.join(&state.plan, access, dir.root()).await?;
+    let outside = wiring.outside(&state.plan, &state.model_choice(), &state.script, joined)?;
     for message in prune::tidy_up(&state.plan, &wiring).await {
         journal.append(Event::Notice { message })?;
     }

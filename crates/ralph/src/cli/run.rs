@@ -1,11 +1,12 @@
 //! `ralph run`: takes a task to a verified branch, or to an honest reason why not.
 
 use ralph_core::event::Event;
-use ralph_core::image::Effort;
+use ralph_core::image::{AgentImage, Effort};
 use ralph_engine::contract::Pinned;
 use ralph_engine::journal::Journal;
 use ralph_engine::store::RunDir;
 
+use super::agent::{self, Access};
 use super::args::{RunArg, RunArgs};
 use super::context::Context;
 use super::drive::drive;
@@ -34,7 +35,11 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Cl
         };
         return Box::pin(resume::resume(&run, args.json, context)).await;
     }
-    let planned = planning::plan(&args, file, task, context, &wiring).await?;
+    let access = agent::choose(&args, &task.contract, context).await?;
+    // A credential that was found is kept out of everything from here on.
+    let wiring = context.wiring()?;
+    let ways = (context, &wiring);
+    let planned = planning::plan(&args, file, task, access.as_ref(), ways).await?;
     if args.dry_run {
         show_plan(&planned, args.json, context)?;
         return Ok(ExitCode::Success);
@@ -44,25 +49,45 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Cl
     } else {
         Effort::Reuse
     };
-    Box::pin(start(planned, effort, args.json, context, &wiring)).await
+    let work = Work {
+        planned,
+        access,
+        effort,
+        is_json: args.json,
+    };
+    Box::pin(start(work, context, &wiring)).await
+}
+
+/// What is to be started.
+pub(super) struct Work {
+    pub(super) planned: Planned,
+    pub(super) access: Option<Access>,
+    pub(super) effort: Effort,
+    pub(super) is_json: bool,
 }
 
 /// Starts a planned run and works on it, once its image is there.
 pub(super) async fn start(
-    mut planned: Planned,
-    effort: Effort,
-    is_json: bool,
+    work: Work,
     context: &Context,
     wiring: &Wiring,
 ) -> Result<ExitCode, CliError> {
+    let Work {
+        mut planned,
+        access,
+        effort,
+        is_json,
+    } = work;
     let mode = context.view_mode(is_json, &context.settings()?);
-    image::ensure(&mut planned.plan, effort, mode, context, wiring).await?;
-    let outside = wiring.outside(&planned.plan, &planned.choice, &[])?;
-    let mut planned = planned;
+    let image = access.as_ref().map(|access| access.preset.image.as_str());
+    let image = image.map_or(AgentImage::Plain, AgentImage::of_agent);
+    image::ensure((&mut planned.plan, image), effort, mode, context, wiring).await?;
+    let dir = wiring.state.run(&planned.plan.run);
+    let joined = wiring.join(&planned.plan, access, dir.root()).await?;
+    let outside = wiring.outside(&planned.plan, &planned.choice, &[], joined)?;
     planned
         .notices
         .extend(prune::tidy_up(&planned.plan, wiring).await);
-    let dir = wiring.state.run(&planned.plan.run);
     let journal = create(&dir, planned, wiring)?;
     Box::pin(drive(dir, journal, outside, mode)).await
 }

@@ -89,6 +89,10 @@ pub struct NetworkSettings {
     pub policy: Policy,
     /// The hosts that the rule `allowlist` allows.
     pub allowed: Vec<String>,
+    /// The hosts whose TLS is opened.
+    pub inspect: Vec<String>,
+    /// How many requests to models a minute may have; 0 is any number.
+    pub model_requests_per_minute: u32,
 }
 
 /// A rule for the network.

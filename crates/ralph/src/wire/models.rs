@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ralph_core::plan::AgentPlan;
 use ralph_core::ports::{Clock, Model};
 use ralph_core::price::{self, Price, PriceBook};
 use ralph_core::profile::ModelChoice;
@@ -14,10 +15,13 @@ use ralph_engine::store::StateDir;
 use ralph_providers::model::http::{
     Credential, Endpoint, HttpModel, HttpSettings, Network, SettingsError, Timeouts,
 };
-use ralph_providers::model::{RecordedReply, Replay, Scripted};
+use ralph_providers::model::{Absent, RecordedReply, Replay, Scripted};
 
 use crate::cli::CliError;
 use crate::config::{Environment, Profiles};
+
+/// What the name of a model begins with that only an agent asks.
+const AGENT: &str = "agent:";
 
 /// What models are made from.
 #[derive(Clone)]
@@ -58,6 +62,9 @@ impl Models {
                 )
             })?;
             return Ok(Arc::new(scripted));
+        }
+        if name.starts_with(AGENT) {
+            return Ok(Arc::new(Absent::new(name)));
         }
         if let Some(run) = name.strip_prefix("replay:") {
             return self.replay(run, used.len());
@@ -208,6 +215,14 @@ pub(crate) fn absolute_script(model: &str, directory: &Path) -> String {
             format!("scripted:{}", path.canonicalize().unwrap_or(path).display())
         }
         None => model.to_owned(),
+    }
+}
+
+/// Returns the name of the model that an agent asks.
+pub(crate) fn of_agent(plan: &AgentPlan) -> String {
+    match &plan.model {
+        Some(model) => format!("{AGENT}{}:{model}", plan.name),
+        None => format!("{AGENT}{}", plan.name),
     }
 }
 

@@ -6,6 +6,7 @@
 )]
 
 mod advice;
+mod agents;
 mod bad_input;
 #[cfg(target_os = "linux")]
 mod care;
@@ -14,6 +15,8 @@ mod contract;
 #[cfg(target_os = "linux")]
 mod crash;
 mod docker_run;
+#[cfg(target_os = "linux")]
+mod egress;
 mod follow;
 mod holding;
 mod images;

@@ -199,6 +199,8 @@ fn plan(id: &str, task: &str) -> RunPlan {
         sandbox: "local".into(),
         isolation: Isolation::None,
         container: None,
+        network: None,
+        agent: None,
         model: "scripted:replies.jsonl".into(),
         scm: "local".into(),
         delivery: Delivery::PullRequest,

@@ -5,6 +5,7 @@ mod ends;
 mod events;
 mod presets;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ fn settings(model: Option<&str>) -> ProgramSettings {
     ProgramSettings {
         model: model.map(str::to_owned),
         base_url: "http://127.0.0.1:4141/openai/v1".into(),
+        login: BTreeMap::new(),
         clock: Arc::new(Fixed),
     }
 }

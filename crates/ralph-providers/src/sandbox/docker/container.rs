@@ -206,11 +206,17 @@ impl Container {
 
     /// Lets commands connect to whoever answers them.
     async fn admit(&self, mut line: Line) -> Result<Line, ContainerError> {
-        let admitted = match &self.way_out {
-            Some(way_out) => line.admit(way_out.clone()).await,
-            None => Ok(()),
+        let Some(way_out) = &self.way_out else {
+            return Ok(line);
         };
-        match admitted {
+        let admitted = async {
+            line.admit(way_out.clone()).await?;
+            for (name, bytes) in way_out.files() {
+                line.place(&name, &bytes).await?;
+            }
+            Ok(())
+        };
+        match admitted.await {
             Ok(()) => Ok(line),
             Err(source) => Err(self.silent(source).await),
         }

@@ -1,19 +1,20 @@
 //! The connection to the guest in a container.
 
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bollard::container::{AttachContainerResults, LogOutput};
 use futures_util::StreamExt as _;
 use ralph_guest::wire::{
-    Connect, Hello, Incoming, Link, Opened, PROTOCOL, Reply, Request, Side, Stream,
+    Connect, Flow, Hello, Incoming, Link, Opened, PROTOCOL, Reply, Request, Side, Stream, WriteWay,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, simplex};
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 
-use crate::sandbox::way_out::{Connection, WayOut};
+use crate::sandbox::way_out::{Connection, FILES, WayOut};
 
 /// How often something is said, so that the guest knows that somebody is there.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -126,6 +127,38 @@ impl Line {
             self.tasks.spawn(answer(incoming, way_out, kept));
         }
         Ok(())
+    }
+
+    /// Puts a file of the way out into the sandbox.
+    pub(super) async fn place(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let failed = |reply: Option<Reply>| {
+            io::Error::other(format!("the guest cannot write `{name}`: {reply:?}"))
+        };
+        let directory = Path::new(FILES).file_name().unwrap_or_default();
+        let directory = directory.to_string_lossy().into_owned();
+        let path = format!("{directory}/{name}");
+        let request = Request::MakeDirectory { path: directory };
+        match self.ask(&request).await {
+            Some(Reply::Done) => {}
+            other => return Err(failed(other)),
+        }
+        let way = WriteWay::Replace;
+        let request = Request::Write { path, way };
+        let mut stream = self.link.open(&request).map_err(|_| failed(None))?;
+        let send = async {
+            stream.sender.all(Flow::Main, bytes).await;
+            stream.sender.end();
+            std::future::pending::<()>().await;
+        };
+        let reply = tokio::select! {
+            reply = stream.messages.next() => reply,
+            () = send => None,
+        };
+        let reply = reply.and_then(|reply| serde_json::from_slice(&reply).ok());
+        match reply {
+            Some(Reply::Done) => Ok(()),
+            other => Err(failed(other)),
+        }
     }
 
     /// Returns the connection.

@@ -1,6 +1,5 @@
 //! Lets an agent work once, as a run does.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,12 +79,12 @@ impl Work {
         let settings = ProgramSettings {
             model: Some(model.into()),
             base_url: base_url.clone(),
+            login: preset.credentials[0].environment(token, &base_url),
             clock: Arc::new(SystemTime),
         };
         let agent = preset.program(&settings).unwrap();
-        let environment = preset.credentials[0].environment(token, &base_url);
         Some(Self {
-            agent: Box::new(LoggedIn { agent, environment }),
+            agent,
             sandbox,
             upstream,
             repo,
@@ -148,32 +147,6 @@ impl Work {
             asked: self.upstream.asked(),
         };
         (worked, self)
-    }
-}
-
-/// An agent with the variables that a sandbox of a run has.
-struct LoggedIn {
-    agent: Box<dyn Agent>,
-    environment: BTreeMap<String, String>,
-}
-
-impl Agent for LoggedIn {
-    fn name(&self) -> &str {
-        self.agent.name()
-    }
-
-    fn command(&self, prompt: &str) -> ralph_core::ports::AgentCommand {
-        let mut command = self.agent.command(prompt);
-        command.env.extend(self.environment.clone());
-        command
-    }
-
-    fn reader(&self) -> Box<dyn AgentReader> {
-        self.agent.reader()
-    }
-
-    fn message(&self, text: &str) -> Option<Vec<u8>> {
-        self.agent.message(text)
     }
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ralph_core::ports::{Ended, Exec, SandboxProvider as _, SandboxSpec};
 use ralph_guest::wire::Listening;
-use ralph_providers::sandbox::{Connection, DockerProvider, Listener, WayOut};
+use ralph_providers::sandbox::DockerProvider;
+use ralph_providers::sandbox::way_out::{Connection, Listener, WayOut};
 use ralph_test::{Collect, left_out_without_docker};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 

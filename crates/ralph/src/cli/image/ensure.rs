@@ -14,9 +14,9 @@ use crate::wire::Wiring;
 use crate::wire::image::{Base, Project, Recipe};
 
 /// Gives the containers of a plan the image that they start from, after building what is missing of
-/// it. What the project says about it is read from the commit that the run starts from.
+/// it: that of the agent, with what the project adds. What the project says about it is read from the commit that the run starts from.
 pub(in crate::cli) async fn ensure(
-    plan: &mut RunPlan,
+    (plan, agent): (&mut RunPlan, AgentImage),
     effort: Effort,
     mode: Mode,
     context: &Context,
@@ -34,7 +34,7 @@ pub(in crate::cli) async fn ensure(
         )
     })?;
     let recipe = Recipe {
-        agent: AgentImage::Plain,
+        agent,
         base,
         project: Some(project(plan.repo.as_ref(), &plan.base, wiring).await?),
     };

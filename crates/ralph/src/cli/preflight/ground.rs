@@ -111,6 +111,7 @@ fn run_args(args: PreflightArgs) -> RunArgs {
         repo: args.repo,
         sandbox: args.sandbox,
         engine: None,
+        agent: None,
         profile: args.profile,
         model: args.model,
         rebuild: false,

@@ -1,7 +1,8 @@
 //! The run as a whole: its plan, what happens around the iterations, and how it ends.
 
 use ralph_core::event::{Event, Purpose};
-use ralph_core::plan::{Delivery, Engine, RunPlan};
+use ralph_core::net::Policy;
+use ralph_core::plan::{Delivery, Engine, NetworkPlan, RunPlan, SuggestedHost};
 use ralph_core::ports::{Isolation, PullRequest};
 use ralph_core::profile::ModelChoice;
 use ralph_core::run::RunStatus;
@@ -107,7 +108,7 @@ pub fn plan(plan: &RunPlan) -> Vec<Line> {
         Delivery::Branch => "branch only",
     };
     let boxes = format::plural(plan.checkboxes as u64, "checkbox", "checkboxes");
-    vec![
+    let mut lines = vec![
         Line::new()
             .strong(&plan.title)
             .quiet(&format!(" ({})", plan.task_id)),
@@ -124,13 +125,70 @@ pub fn plan(plan: &RunPlan) -> Vec<Line> {
         ),
         field("branch", &format!("{} · {delivery}", plan.branch)),
         field("sandbox", &sandbox(plan)),
-        field(
-            "model",
-            &format!("{} · {}", plan.model, engine(plan.engine)),
-        ),
+    ];
+    lines.extend(
+        plan.network
+            .as_ref()
+            .map(|network| field("network", &reach(network))),
+    );
+    lines.extend([
+        worker(plan),
         field("tests", &plan.test_command),
         field("budgets", &budgets::limits(&plan.limits)),
-    ]
+    ]);
+    lines.extend(
+        plan.network
+            .iter()
+            .flat_map(|network| suggested(&network.suggested)),
+    );
+    lines
+}
+
+/// Says which hosts the project names that commands cannot reach.
+fn suggested(hosts: &[SuggestedHost]) -> Vec<Line> {
+    /// How many are told.
+    const MOST: usize = 8;
+    let told = hosts.iter().take(MOST).map(|suggested| {
+        let SuggestedHost { host, file, why } = suggested;
+        field("blocked", &format!("{host} · named by {file}, {why}"))
+    });
+    let mut lines: Vec<Line> = told.collect();
+    let more = hosts.len().saturating_sub(MOST) as u64;
+    if more > 0 {
+        let more = format::plural(more, "more host", "more hosts");
+        lines.push(field(
+            "",
+            &format!("and {more} that files of the project name"),
+        ));
+    }
+    lines
+}
+
+/// Says who does the work.
+fn worker(plan: &RunPlan) -> Line {
+    let Some(agent) = &plan.agent else {
+        let model = format!("{} · {}", plan.model, engine(plan.engine));
+        return field("model", &model);
+    };
+    let model = agent.model.as_deref().unwrap_or("its own model");
+    let login = match &agent.auth {
+        Some(auth) => format!(" · {auth}"),
+        None => String::new(),
+    };
+    field("agent", &format!("{} · {model}{login}", agent.name))
+}
+
+/// Says what commands may reach.
+fn reach(network: &NetworkPlan) -> String {
+    match &network.policy {
+        Policy::Deny => "nothing".into(),
+        Policy::AllowAll => "every public host".into(),
+        Policy::Allowlist(list) if list.entries().is_empty() => "nothing".into(),
+        Policy::Allowlist(list) => {
+            let hosts: Vec<String> = list.entries().iter().map(ToString::to_string).collect();
+            hosts.join(", ")
+        }
+    }
 }
 
 /// Returns the word that scripts and people see for an engine.

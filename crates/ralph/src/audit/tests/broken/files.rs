@@ -84,7 +84,7 @@ const LOST_ITERATIONS: &[Case] = &[
     case(
         "I1",
         "no attempts",
-        "response.json has no list `attempts`",
+        "response.json has neither a list `attempts` nor an `agent`",
         |world| {
             forge(world, "response.json", "{}");
         },

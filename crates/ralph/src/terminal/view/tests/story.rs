@@ -40,6 +40,8 @@ pub(super) fn created() -> Event {
         sandbox: "local".into(),
         isolation: Isolation::None,
         container: None,
+        network: None,
+        agent: None,
         model: "scripted:replies.jsonl".into(),
         scm: "local".into(),
         delivery: Delivery::PullRequest,

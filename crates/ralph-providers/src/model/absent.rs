@@ -1,0 +1,31 @@
+//! The model of a run whose agent asks its own.
+
+use async_trait::async_trait;
+use ralph_core::ports::{Model, ModelError, ModelRequest, Reply};
+
+/// Stands where a run has no model that ralph could ask.
+#[derive(Debug)]
+pub struct Absent {
+    name: String,
+}
+
+impl Absent {
+    /// Stands for the model of an agent, such as `agent:claude`.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into() }
+    }
+}
+
+#[async_trait]
+impl Model for Absent {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn ask(&self, _: &ModelRequest) -> Result<Reply, ModelError> {
+        Err(ModelError::Broken {
+            model: self.name.clone(),
+            message: "only the agent can ask it; name a profile with `doctor_profile`".into(),
+        })
+    }
+}

@@ -1,0 +1,223 @@
+//! Which agent does the work of a run, and what it logs in with.
+
+use ralph_core::net::Endpoint;
+use ralph_core::plan::{AgentPlan, Engine};
+use ralph_core::task::Contract;
+use ralph_gate::{Route, RouteError};
+use ralph_providers::agent::{Credential, CredentialKind, Preset};
+
+use super::args::RunArgs;
+use super::context::Context;
+use super::error::CliError;
+use crate::config::{AGENTS_FILE, load_agents};
+use crate::tokens::{AgentName, Among, AuthMode, BaseUrl, Found, TokenError};
+
+/// An agent that can be started.
+pub(crate) struct Access {
+    /// How.
+    pub(crate) preset: Preset,
+    /// The model that it is told to use.
+    pub(crate) model: Option<String>,
+    /// What it logs in with, if it has to.
+    pub(crate) login: Option<Login>,
+}
+
+/// What an agent logs in with.
+pub(crate) struct Login {
+    /// What it is told.
+    pub(crate) credential: Credential,
+    /// How the gate shows the credential to the provider.
+    pub(crate) route: Route,
+    /// The address of the provider, if a person named one: it is reached even if it is private.
+    pub(crate) named: Option<Endpoint>,
+    mode: AuthMode,
+}
+
+/// Returns who does the work: the flags win over the task.
+pub(super) fn engine(args: &RunArgs, contract: &Contract) -> Result<Engine, CliError> {
+    let chosen = args.engine.map(Engine::from);
+    if chosen == Some(Engine::Actions) && args.agent.is_some() {
+        return Err(CliError::usage(
+            "`--agent` and `--engine actions` do not go together",
+            "with the engine `actions` ralph asks a model itself",
+            "leave one of them out",
+        ));
+    }
+    let usual = if args.agent.is_some() {
+        Engine::Agent
+    } else {
+        contract.engine
+    };
+    Ok(chosen.unwrap_or(usual))
+}
+
+/// Returns the agent of a new run, ready to be started.
+pub(super) async fn choose(
+    args: &RunArgs,
+    contract: &Contract,
+    context: &Context,
+) -> Result<Option<Access>, CliError> {
+    if engine(args, contract)? == Engine::Actions {
+        return Ok(None);
+    }
+    if args.profile.is_some() {
+        return Err(CliError::usage(
+            "`--profile` does not go with an agent",
+            "a profile says how ralph asks a model, and the agent asks its own",
+            "name the model with `--model`, as the agent names it",
+        ));
+    }
+    let name = args.agent.as_deref().or(contract.agent.as_deref());
+    let plan = AgentPlan {
+        name: name.unwrap_or(AgentName::DEFAULT).to_owned(),
+        model: args.model.clone(),
+        auth: None,
+    };
+    access(&plan, context).await.map(Some)
+}
+
+/// Returns the agent of a plan, ready to be started with the same kind of credential.
+pub(super) async fn access(plan: &AgentPlan, context: &Context) -> Result<Access, CliError> {
+    let agents = load_agents(context.environment().directory())?;
+    let preset = agents.get(&plan.name).map_err(|error| {
+        CliError::usage(
+            error.to_string(),
+            format!("there are `{}`", error.known.join("`, `")),
+            format!("name one of them, or describe it in {AGENTS_FILE}"),
+        )
+    })?;
+    if preset.command.iter().any(|word| word.contains("{model}")) && plan.model.is_none() {
+        return Err(CliError::usage(
+            format!("agent `{}` has no model", plan.name),
+            "it cannot choose one by itself",
+            "name one with `--model`",
+        ));
+    }
+    let wanted = plan.auth.as_deref().and_then(mode_named);
+    let found = find(preset, wanted, context).await?;
+    let mut model = plan.model.clone();
+    let login = match found {
+        None => None,
+        Some((credential, found)) => {
+            context.learn(format!("{} credential", plan.name), &found.token.secret);
+            if let (Some(prefix), Some(name)) = (&found.token.model_prefix, &model)
+                && !name.starts_with(prefix.as_str())
+            {
+                model = Some(format!("{prefix}{name}"));
+            }
+            Some(login(credential, found)?)
+        }
+    };
+    Ok(Access {
+        preset: preset.clone(),
+        model,
+        login,
+    })
+}
+
+impl Access {
+    /// Returns what a plan says of it.
+    pub(super) fn plan(&self, asked: Option<&String>) -> AgentPlan {
+        AgentPlan {
+            name: self.preset.name.clone(),
+            model: asked.cloned(),
+            auth: self.login.as_ref().map(|login| login.mode.to_string()),
+        }
+    }
+}
+
+fn mode_named(name: &str) -> Option<AuthMode> {
+    AuthMode::ALL.into_iter().find(|mode| mode.as_str() == name)
+}
+
+/// Finds a credential that the agent can use; none if it needs none.
+async fn find(
+    preset: &Preset,
+    wanted: Option<AuthMode>,
+    context: &Context,
+) -> Result<Option<(Credential, Found)>, CliError> {
+    let tokens = context.tokens(Among::All)?;
+    let mut missing = None;
+    for owner in owners(preset) {
+        let found = match tokens.ensure(&owner, wanted).await {
+            Ok(found) => found,
+            Err(error @ TokenError::Missing { .. }) => {
+                missing = missing.or(Some(error));
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let fits = |credential: &&Credential| fits(credential.kind, found.mode);
+        if let Some(credential) = preset.credentials.iter().find(fits) {
+            return Ok(Some((credential.clone(), found)));
+        }
+    }
+    match missing {
+        Some(error) => Err(error.into()),
+        None => Ok(None),
+    }
+}
+
+/// Returns the agents whose credentials it can use: its own, and those that others have of the same kind.
+fn owners(preset: &Preset) -> Vec<AgentName> {
+    let usual = |kind| match kind {
+        CredentialKind::AnthropicApiKey
+        | CredentialKind::AnthropicOauth
+        | CredentialKind::AnthropicGateway => Some("claude"),
+        CredentialKind::Openai => Some("codex"),
+        CredentialKind::None => None,
+    };
+    let mut kinds = preset.credentials.iter().map(|credential| credential.kind);
+    let Some(owner) = kinds.find_map(usual) else {
+        return Vec::new();
+    };
+    let mut names: Vec<AgentName> = [preset.name.as_str(), owner]
+        .into_iter()
+        .filter_map(|name| AgentName::parse(name).ok())
+        .collect();
+    names.dedup();
+    names
+}
+
+fn fits(kind: CredentialKind, mode: AuthMode) -> bool {
+    match kind {
+        CredentialKind::AnthropicOauth => mode == AuthMode::Oauth,
+        CredentialKind::AnthropicApiKey => mode == AuthMode::ApiKey,
+        CredentialKind::AnthropicGateway => mode == AuthMode::Gateway,
+        CredentialKind::Openai => mode != AuthMode::Oauth,
+        CredentialKind::None => false,
+    }
+}
+
+fn login(credential: Credential, found: Found) -> Result<Login, CliError> {
+    let Found { token, mode, .. } = found;
+    let address = token.base_url;
+    let unusable = |error: RouteError| {
+        CliError::runtime(
+            "the credential cannot be used",
+            error.to_string(),
+            "store it again with `ralph store-token`",
+        )
+    };
+    let made = match credential.kind {
+        CredentialKind::AnthropicOauth => Route::anthropic_login(token.secret),
+        CredentialKind::AnthropicApiKey => Route::anthropic_key(token.secret),
+        CredentialKind::AnthropicGateway => {
+            let address = address.as_ref().map(BaseUrl::as_str);
+            Route::anthropic_compatible("anthropic", address.unwrap_or_default(), token.secret)
+        }
+        CredentialKind::Openai | CredentialKind::None => Route::openai(token.secret),
+    };
+    let made = made.and_then(|route| match &address {
+        Some(address) => route.at(address.as_str()),
+        None => Ok(route),
+    });
+    let route = made.map_err(unusable)?;
+    let named = address.map(|_| route.endpoint().clone());
+    Ok(Login {
+        credential,
+        route,
+        named,
+        mode,
+    })
+}

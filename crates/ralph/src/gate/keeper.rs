@@ -1,0 +1,145 @@
+//! What a run knows of its gate.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use ralph_core::budget::Limits as Budgets;
+use ralph_core::net::Entry;
+use ralph_core::ports::{Allowance, GateNews, Gatekeeper};
+use ralph_gate::{Audit, Blocked, Charge, Gate, Listener, Meter, Sink};
+
+use super::port::Port;
+use super::records::Records;
+
+/// So many refusals in a row are not an accident: an agent would try for minutes.
+const MOST_REFUSALS: u32 = 3;
+
+/// What a run knows of its gate, and tells it. When it is dropped, the run has ended: the gate is
+/// closed.
+pub struct Keeper {
+    heard: Arc<Heard>,
+    meter: Arc<Meter>,
+    /// The port on this machine that leads to it, if it has one.
+    port: OnceLock<Port>,
+    /// The gate, once it is made: it needs somebody who listens before.
+    gate: OnceLock<Gate>,
+}
+
+/// Listens to a gate. It is not the keeper itself, because a gate has to end with its keeper.
+struct Heard {
+    news: Mutex<Vec<GateNews>>,
+    records: Records,
+    /// How often in a row the provider has refused the credential.
+    refusals: AtomicU32,
+}
+
+impl Keeper {
+    /// Listens to a gate that is about to be made.
+    pub fn new(records: Records, meter: Arc<Meter>) -> Arc<Self> {
+        let news = Mutex::default();
+        Arc::new(Self {
+            heard: Arc::new(Heard {
+                news,
+                records,
+                refusals: AtomicU32::new(0),
+            }),
+            meter,
+            port: OnceLock::new(),
+            gate: OnceLock::new(),
+        })
+    }
+
+    /// Returns who listens to the gate.
+    pub fn sink(&self) -> Arc<dyn Sink> {
+        self.heard.clone()
+    }
+
+    /// Takes the gate that it listens to. There is only one.
+    pub fn keep(&self, gate: Gate) {
+        self.gate.set(gate).ok();
+    }
+
+    /// Keeps a port open for as long as the gate is.
+    pub fn hold(&self, port: Port) {
+        self.port.set(port).ok();
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(gate) = self.gate.get() {
+            gate.close();
+        }
+    }
+}
+
+impl Heard {
+    /// Notices when the provider refuses the credential every time.
+    fn count(&self, status: u16) {
+        if status != 401 {
+            self.refusals.store(0, Ordering::Relaxed);
+        } else if self.refusals.fetch_add(1, Ordering::Relaxed) + 1 == MOST_REFUSALS {
+            self.tell(GateNews::Refused { status });
+        }
+    }
+
+    fn tell(&self, news: GateNews) {
+        let mut waiting = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push(news);
+    }
+}
+
+impl Sink for Heard {
+    fn audit(&self, record: Audit) {
+        self.records.add(&record);
+        if let (Listener::Credentials, true, Some(status)) =
+            (record.listener, record.decision.is_allowed(), record.status)
+        {
+            self.count(status);
+        }
+    }
+
+    fn blocked(&self, notice: Blocked) {
+        self.tell(GateNews::Blocked {
+            host: notice.host.to_string(),
+            port: notice.port,
+            reason: notice.reason.to_string(),
+        });
+    }
+
+    fn charged(&self, charge: Charge) {
+        self.tell(GateNews::Charged {
+            model: charge.model,
+            usage: charge.usage,
+            cost_usd: charge.cost,
+        });
+    }
+}
+
+impl Gatekeeper for Keeper {
+    fn news(&self) -> Vec<GateNews> {
+        let waiting = self.heard.news.lock();
+        let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *waiting)
+    }
+
+    fn allow_spending(&self, allowance: Allowance) {
+        self.heard.refusals.store(0, Ordering::Relaxed);
+        let spent = self.meter.spent();
+        self.meter.set_budgets(&Budgets {
+            max_cost: allowance.cost.map(|more| spent.cost + more),
+            max_tokens: allowance
+                .tokens
+                .map(|more| spent.tokens.saturating_add(more)),
+            ..Budgets::default()
+        });
+    }
+
+    fn allow_host(&self, host: &str) -> Result<(), String> {
+        let entry = Entry::parse(host).map_err(|error| error.to_string())?;
+        if let Some(gate) = self.gate.get() {
+            gate.allow(entry);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,161 @@
+//! What joins a run to the world besides its model: the gate, and the agent behind it.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use ralph_core::plan::{NetworkPlan, RunPlan};
+use ralph_core::ports::{Agent, Gatekeeper};
+use ralph_gate::{Gate, Identity, Route};
+use ralph_providers::agent::ProgramSettings;
+use ralph_providers::sandbox::way_out::WayOut;
+
+use super::Wiring;
+use crate::cli::CliError;
+use crate::cli::agent::{Access, Login};
+use crate::gate::{CREDENTIALS, Door, Keeper, Opening, Port};
+
+/// The file of a run with a line for each decision of its gate.
+pub(crate) const EGRESS: &str = "egress.jsonl";
+
+/// The gate of a run and the agent behind it, where it has them.
+#[derive(Default)]
+pub(crate) struct Joined {
+    /// The way out of its sandboxes.
+    pub(crate) way_out: Option<Arc<dyn WayOut>>,
+    /// What the run knows of its gate.
+    pub(crate) gate: Option<Arc<dyn Gatekeeper>>,
+    /// The agent that does the work.
+    pub(crate) agent: Option<Arc<dyn Agent>>,
+}
+
+/// What an agent is told to log in.
+struct Told {
+    base_url: String,
+    login: BTreeMap<String, String>,
+}
+
+impl Wiring {
+    /// Opens the gate of a run and makes its agent ready to be started.
+    pub(crate) async fn join(
+        &self,
+        plan: &RunPlan,
+        access: Option<Access>,
+        directory: &Path,
+    ) -> Result<Joined, CliError> {
+        let has_login = access.as_ref().is_some_and(|access| access.login.is_some());
+        if plan.network.is_none() && !has_login {
+            let agent = access.map(|access| self.agent(&access, Told::nothing()));
+            return Ok(Joined {
+                agent: agent.transpose()?,
+                ..Joined::default()
+            });
+        }
+        let (access, login) = match access {
+            Some(mut access) => {
+                let login = access.login.take();
+                (Some(access), login)
+            }
+            None => (None, None),
+        };
+        let (credential, route, named) = match login {
+            Some(Login {
+                credential,
+                route,
+                named,
+                ..
+            }) => (Some(credential), Some(route), named),
+            None => (None, None, None),
+        };
+        let opening = Opening {
+            identity: Identity {
+                run: plan.run.clone(),
+                sandbox: plan.sandbox.clone(),
+            },
+            network: plan.network.clone().unwrap_or_default(),
+            routes: Vec::from_iter(route),
+            named: Vec::from_iter(named),
+            records: directory.join(EGRESS),
+            redactor: self.redactor.clone(),
+            clock: self.clock.clone(),
+        };
+        let (gate, keeper) = opening.open().await.map_err(|error| closed(&error))?;
+        let (way_out, address) = way(plan.network.as_ref(), &gate, &keeper).await?;
+        let told = gate.routes().first().zip(credential);
+        let told = told.map_or_else(Told::nothing, |(route, credential)| {
+            Told::new(route, &credential, address)
+        });
+        let agent = access.map(|access| self.agent(&access, told));
+        Ok(Joined {
+            way_out,
+            gate: Some(keeper),
+            agent: agent.transpose()?,
+        })
+    }
+
+    fn agent(&self, access: &Access, told: Told) -> Result<Arc<dyn Agent>, CliError> {
+        let settings = ProgramSettings {
+            model: access.model.clone(),
+            base_url: told.base_url,
+            login: told.login,
+            clock: self.clock.clone(),
+        };
+        match access.preset.program(&settings) {
+            Ok(agent) => Ok(Arc::from(agent)),
+            Err(error) => Err(CliError::usage(
+                error.to_string(),
+                "it cannot choose one by itself",
+                "name one with `--model`",
+            )),
+        }
+    }
+}
+
+impl Told {
+    fn nothing() -> Self {
+        Self {
+            base_url: String::new(),
+            login: BTreeMap::new(),
+        }
+    }
+
+    fn new(
+        route: &Route,
+        credential: &ralph_providers::agent::Credential,
+        address: SocketAddr,
+    ) -> Self {
+        let base_url = route.base_url(address);
+        let login = credential.environment(route.phantom().as_str(), &base_url);
+        Self { base_url, login }
+    }
+}
+
+/// Returns the way to the gate, and where its credential port is for the agent: inside of a container,
+/// or on this machine.
+async fn way(
+    network: Option<&NetworkPlan>,
+    gate: &Gate,
+    keeper: &Keeper,
+) -> Result<(Option<Arc<dyn WayOut>>, SocketAddr), CliError> {
+    let Some(network) = network else {
+        let port = Port::open(gate.clone()).await;
+        let port = port.map_err(|error| closed(&error))?;
+        let address = port.address();
+        keeper.hold(port);
+        return Ok((None, address));
+    };
+    let mut door = Door::new(gate.clone());
+    if !network.inspect.entries().is_empty() {
+        door = door.trusting(&crate::gate::known_authorities());
+    }
+    Ok((Some(Arc::new(door)), CREDENTIALS))
+}
+
+fn closed(error: &dyn std::error::Error) -> CliError {
+    CliError::runtime(
+        "the gate of the sandbox cannot be opened",
+        error.to_string(),
+        "look at the limits of this user (`ulimit -a`)",
+    )
+}
