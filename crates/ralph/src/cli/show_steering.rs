@@ -17,10 +17,13 @@ const SHOWN_CHARACTERS: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Steering {
     /// Hosts that commands could not reach.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     blocked_hosts: Vec<Blocked>,
     /// Hosts that people have allowed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     allowed_hosts: Vec<String>,
     /// What people said, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     messages: Vec<Said>,
 }
 

@@ -178,7 +178,7 @@ fn a_blocked_host_is_shown_with_the_command_that_allows_it() {
         (
             &json!([{"host": "a.example", "allow": format!("ralph allow {ONE} a.example")}]),
             &json!(["b.example:5432"]),
-            &json!([])
+            &Value::Null
         )
     );
     let replayed = ralph.run(&["replay", "one"]).stdout;
