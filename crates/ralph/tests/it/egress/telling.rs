@@ -135,3 +135,29 @@ async fn what_is_no_request_is_written_down_too() {
     assert_eq!(room.keeper.news(), []);
     room.end().await;
 }
+
+/// Sends the head of a request that is refused, and its body much later.
+const SLOWLY: &str = r"
+import socket, time
+for port, target in ((3128, 'http://evil.example/'), (80, '/'), (4141, '/models/v1/chat/completions')):
+    with socket.create_connection(('127.0.0.1', port), 5) as s:
+        head = f'POST {target} HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 3000000\r\n\r\n'
+        s.sendall(head.encode())
+        for _ in range(3):
+            time.sleep(0.2)
+            s.sendall(b'x' * 1000000)
+        print(s.recv(1000)[9:12].decode())
+";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_is_read_by_whoever_is_still_sending() {
+    if left_out_without_docker() {
+        return;
+    }
+    let room = Room::open(FakeInternet::new(), Plan::default()).await;
+    let exec = Exec::argv(["python3", "-c", SLOWLY], AMPLE);
+    let (_, output) = room.run(exec).await;
+    let said = (output.stdout_text(), output.stderr_text());
+    assert_eq!(said, ("403\n403\n404\n".to_owned(), String::new()));
+    room.end().await;
+}
