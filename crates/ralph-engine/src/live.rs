@@ -142,32 +142,36 @@ pub(crate) fn reopen(journal: &mut Journal, door: &Door) -> Result<(), RunError>
 pub(crate) fn take_news(journal: &mut Journal, gate: &dyn Gatekeeper) -> Result<bool, RunError> {
     let mut is_paid = false;
     for news in gate.news() {
-        let iteration = journal.state().iteration;
-        let event = match news {
-            GateNews::Charged {
-                model,
-                usage,
-                cost_usd,
-            } => {
-                is_paid = true;
-                Event::AgentCharged {
-                    iteration,
-                    model,
-                    usage,
-                    cost_usd,
-                }
-            }
-            GateNews::Blocked { host, port, reason } => {
-                // A program that tries again and again is told about once.
-                if journal.state().is_blocked(&host, port) {
-                    continue;
-                }
-                Event::HostBlocked { host, port, reason }
-            }
-        };
-        journal.append(event)?;
+        is_paid |= matches!(news, GateNews::Charged { .. });
+        write_down(journal, news)?;
     }
     Ok(is_paid)
+}
+
+/// Writes down one thing that happened at the gate.
+pub(crate) fn write_down(journal: &mut Journal, news: GateNews) -> Result<(), RunError> {
+    let iteration = journal.state().iteration;
+    let event = match news {
+        GateNews::Charged {
+            model,
+            usage,
+            cost_usd,
+        } => Event::AgentCharged {
+            iteration,
+            model,
+            usage,
+            cost_usd,
+        },
+        GateNews::Blocked { host, port, reason } => {
+            // A program that tries again and again is told about once.
+            if journal.state().is_blocked(&host, port) {
+                return Ok(());
+            }
+            Event::HostBlocked { host, port, reason }
+        }
+    };
+    journal.append(event)?;
+    Ok(())
 }
 
 impl Run {

@@ -62,6 +62,9 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
             let head = head.short();
             vec![aside(&format!("the repository is on `{branch}` at {head}"))]
         }
+        Event::SandboxChecked { seen, .. } => {
+            vec![aside(&format!("seen from inside: {}", seen.join(", ")))]
+        }
         Event::BudgetWarning { budget, percent } => {
             vec![warning(&format!(
                 "{percent}% of `{}` is used",
