@@ -2,12 +2,14 @@
 //!
 //! - `command` makes the checks of `check::Check::ALL` one after the other; a new one is a variant there.
 //! - `ground` is what they look at, read once.
-//! - `machine`, `project` and `sandbox` hold the checks themselves.
+//! - `machine`, `project`, `agent`, `network` and `sandbox` hold the checks themselves.
 
+mod agent;
 mod check;
 mod command;
 mod ground;
 mod machine;
+mod network;
 mod project;
 mod sandbox;
 

@@ -182,7 +182,7 @@ fn worker(plan: &RunPlan) -> Line {
 }
 
 /// Says what commands may reach.
-fn reach(network: &NetworkPlan) -> String {
+pub fn reach(network: &NetworkPlan) -> String {
     match &network.policy {
         Policy::Deny => "nothing".into(),
         Policy::AllowAll => "every public host".into(),

@@ -3,6 +3,7 @@
 mod adoption;
 mod engine;
 mod preflight;
+mod preflight_agents;
 mod prune_docker;
 mod prune_local;
 mod selftest;
