@@ -425,7 +425,12 @@ impl RunState {
         let before = self.last_metrics.as_ref();
         let ticked_before = before.map_or(0, |last| last.boxes_ticked);
         let head_before = self.open.as_ref().map(|open| &open.head);
-        let is_idle = metrics.diff == DiffSize::default()
+        // What was left uncommitted before is no change of this iteration.
+        let is_unchanged = match &metrics.gutter {
+            Some(report) => report.facts.files.is_empty() && report.facts.changed_lines == 0,
+            None => metrics.diff == DiffSize::default(),
+        };
+        let is_idle = is_unchanged
             && head_before == Some(&metrics.head)
             && metrics.boxes_ticked == ticked_before;
         self.idle = if is_idle { self.idle + 1 } else { 0 };
@@ -508,6 +513,9 @@ impl RunState {
             }
             Command::Note(note) => note.lacks().map(|what| format!("a note needs {what}")),
             Command::Guardrail(sign) => sign.lacks().map(|what| format!("a sign needs {what}")),
+            Command::Profile { .. } if self.plan.agent.is_some() => {
+                Some("an agent does the work, and it asks a model of its own".into())
+            }
             Command::AllowHost { host } => self.refuses_host(host),
             Command::Message { text } => self.refuses_message(text),
             Command::Pause

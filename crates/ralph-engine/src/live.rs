@@ -138,40 +138,54 @@ pub(crate) fn reopen(journal: &mut Journal, door: &Door) -> Result<(), RunError>
     Ok(())
 }
 
-/// Writes down what happened at the gate; tells whether anything was paid for.
-pub(crate) fn take_news(journal: &mut Journal, gate: &dyn Gatekeeper) -> Result<bool, RunError> {
-    let mut is_paid = false;
-    for news in gate.news() {
-        is_paid |= matches!(news, GateNews::Charged { .. });
-        write_down(journal, news)?;
-    }
-    Ok(is_paid)
+/// What was heard from a gate besides what is written down.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Heard {
+    /// Whether anything was paid for.
+    pub(crate) is_paid: bool,
+    /// The status by which the provider refuses the credential, if it does.
+    pub(crate) refused: Option<u16>,
 }
 
-/// Writes down one thing that happened at the gate.
-pub(crate) fn write_down(journal: &mut Journal, news: GateNews) -> Result<(), RunError> {
-    let iteration = journal.state().iteration;
-    let event = match news {
-        GateNews::Charged {
-            model,
-            usage,
-            cost_usd,
-        } => Event::AgentCharged {
-            iteration,
-            model,
-            usage,
-            cost_usd,
-        },
-        GateNews::Blocked { host, port, reason } => {
-            // A program that tries again and again is told about once.
-            if journal.state().is_blocked(&host, port) {
-                return Ok(());
+/// Writes down what happened at the gate.
+pub(crate) fn take_news(journal: &mut Journal, gate: &dyn Gatekeeper) -> Result<Heard, RunError> {
+    write_down(journal, gate.news())
+}
+
+/// Writes down news of a gate.
+pub(crate) fn write_down(journal: &mut Journal, all: Vec<GateNews>) -> Result<Heard, RunError> {
+    let mut heard = Heard::default();
+    for news in all {
+        let iteration = journal.state().iteration;
+        let event = match news {
+            GateNews::Charged {
+                model,
+                usage,
+                cost_usd,
+            } => {
+                heard.is_paid = true;
+                Event::AgentCharged {
+                    iteration,
+                    model,
+                    usage,
+                    cost_usd,
+                }
             }
-            Event::HostBlocked { host, port, reason }
-        }
-    };
-    journal.append(event)?;
-    Ok(())
+            GateNews::Refused { status } => {
+                heard.refused = Some(status);
+                continue;
+            }
+            GateNews::Blocked { host, port, reason } => {
+                // A program that tries again and again is told about once.
+                if journal.state().is_blocked(&host, port) {
+                    continue;
+                }
+                Event::HostBlocked { host, port, reason }
+            }
+        };
+        journal.append(event)?;
+    }
+    Ok(heard)
 }
 
 impl Run {

@@ -9,8 +9,8 @@ use ralph_core::event::Event;
 use ralph_core::net::{Entry, Host, Rules};
 use ralph_core::plan::RunPlan;
 use ralph_core::ports::{
-    CREDENTIALS, Ended, Exec, ExecOutcome, GateNews, Isolation, OutputSink, Problem, Sandbox,
-    SandboxError, Stream,
+    CREDENTIALS, Ended, Exec, ExecOutcome, GateNews, Gatekeeper, Isolation, OutputSink, Problem,
+    Sandbox, SandboxError, Stream,
 };
 
 use crate::error::RunError;
@@ -88,7 +88,10 @@ impl Look {
     }
 
     /// Tells whether a refusal at the gate is one that this look has caused.
-    fn has_caused(&self, host: &str) -> bool {
+    fn has_caused(&self, news: &GateNews) -> bool {
+        let GateNews::Blocked { host, .. } = news else {
+            return false;
+        };
         let forbidden = self.forbidden.as_ref().map(ToString::to_string);
         let direct = self.direct.map(|direct| direct.ip().to_string());
         [forbidden, direct].iter().flatten().any(|own| own == host)
@@ -264,6 +267,15 @@ fn of_run(plan: &RunPlan, allowed: impl IntoIterator<Item = Entry>) -> Look {
     }
 }
 
+/// Lets a gate tell of a host again when somebody else wants to reach it.
+fn forget(gate: &dyn Gatekeeper, own: Vec<GateNews>) {
+    for news in own {
+        if let GateNews::Blocked { host, .. } = news {
+            gate.forget_host(&host);
+        }
+    }
+}
+
 impl Run {
     /// Looks from inside of the sandbox whether work can go on there; an error pauses the run.
     pub(crate) async fn check_sandbox(&mut self) -> Result<(), RunError> {
@@ -281,16 +293,12 @@ impl Run {
         let mut printed = Printed::default();
         let outcome = self.exec(look.exec(), &mut printed).await?;
         if let Some(gate) = &gate {
-            for news in gate.news() {
-                match &news {
-                    GateNews::Blocked { host, .. } if look.has_caused(host) => {
-                        gate.forget_host(host);
-                    }
-                    GateNews::Blocked { .. } | GateNews::Charged { .. } => {
-                        write_down(&mut self.journal, news)?;
-                    }
-                }
-            }
+            let (own, others) = gate
+                .news()
+                .into_iter()
+                .partition(|news| look.has_caused(news));
+            write_down(&mut self.journal, others)?;
+            forget(&**gate, own);
         }
         let seen = Seen::read(&printed.text(), &outcome);
         self.tell_check(&look, &seen, outcome.duration)?;

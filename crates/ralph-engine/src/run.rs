@@ -69,6 +69,14 @@ pub struct Profiles {
 }
 
 impl Outside {
+    /// Says why no other profile can do the work, if that is so.
+    pub(crate) fn refuse_profiles(&self) -> Result<(), String> {
+        match &self.agent {
+            Some(_) => Err("an agent does the work, and it asks a model of its own".into()),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the model of a profile that the ladder or the doctor wants; the error says why it
     /// cannot be used.
     pub(crate) fn model_of(&self, profile: &str, state: &RunState) -> Result<ChosenModel, String> {

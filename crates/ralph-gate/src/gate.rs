@@ -220,6 +220,11 @@ impl Gate {
     }
 }
 
+/// Tells whether a name is looked up that only a local network could know, such as the machine's own.
+fn is_local_name(listener: Listener, host: &Host) -> bool {
+    listener == Listener::Dns && host.name().is_some_and(|name| !name.contains('.'))
+}
+
 impl Inner {
     pub(crate) fn names(&self) -> MutexGuard<'_, Names> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
@@ -265,6 +270,9 @@ impl Inner {
     fn announce(&self, listener: Listener, endpoint: &Endpoint, reason: Reason) {
         /// How many hosts are announced; a sandbox can make up any number of them.
         const MOST: usize = 1000;
+        if is_local_name(listener, &endpoint.host) {
+            return;
+        }
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let is_news = told.len() < MOST && told.insert(endpoint.host.clone());
         drop(told);

@@ -1,10 +1,11 @@
 //! An image with the programs of real coding agents.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use crate::{BASE_IMAGE, agent_program, left_out_without_docker};
 
@@ -22,49 +23,61 @@ pub fn agent_image() -> Option<String> {
     if left_out_without_docker() {
         return None;
     }
-    let tag = format!("ralph-test-agents:{}", version(&programs));
-    // Tests run at the same time; one of them makes it.
-    let lock = fs::File::create(std::env::temp_dir().join("ralph-test-agents.lock")).unwrap();
-    lock.lock().unwrap();
-    let mut inspect = Command::new("docker");
-    inspect.args(["image", "inspect", &tag]);
-    if !inspect.output().unwrap().status.success() {
-        build(&tag, &programs);
+    match ensure(&programs) {
+        Ok(tag) => Some(tag),
+        Err(error) => panic!("there is no image with the agents: {error}"),
     }
-    Some(tag)
+}
+
+fn ensure(programs: &[PathBuf]) -> io::Result<String> {
+    let tag = format!("ralph-test-agents:{}", version(programs)?);
+    // Tests run at the same time; one of them makes it.
+    let lock = File::create(std::env::temp_dir().join("ralph-test-agents.lock"))?;
+    lock.lock()?;
+    if !docker(Path::new("/"), &["image", "inspect", &tag])?
+        .status
+        .success()
+    {
+        build(&tag, programs)?;
+    }
+    Ok(tag)
+}
+
+fn docker(directory: &Path, arguments: &[&str]) -> io::Result<Output> {
+    Command::new("docker")
+        .args(arguments)
+        .current_dir(directory)
+        .output()
 }
 
 /// Returns what tells these programs on this base from others.
-fn version(programs: &[PathBuf]) -> String {
-    let inspected = Command::new("docker")
-        .args(["image", "inspect", "--format", "{{.Id}}", BASE_IMAGE])
-        .output()
-        .unwrap();
-    let base = String::from_utf8(inspected.stdout).unwrap();
-    let mut version = base.trim().trim_start_matches("sha256:")[..8].to_owned();
+fn version(programs: &[PathBuf]) -> io::Result<String> {
+    let inspect = ["image", "inspect", "--format", "{{.Id}}", BASE_IMAGE];
+    let inspected = docker(Path::new("/"), &inspect)?;
+    let base = String::from_utf8_lossy(&inspected.stdout).into_owned();
+    let base = base.trim().trim_start_matches("sha256:");
+    let mut version = base.chars().take(8).collect::<String>();
     for program in programs {
-        let file = fs::metadata(program).unwrap();
-        write!(version, "-{}-{}", file.len(), file.mtime()).unwrap();
+        let file = fs::metadata(program)?;
+        write!(version, "-{}-{}", file.len(), file.mtime()).map_err(io::Error::other)?;
     }
-    version
+    Ok(version)
 }
 
-fn build(tag: &str, programs: &[PathBuf]) {
-    let cache = programs[0].canonicalize().unwrap();
-    // On the same file system, so that nothing has to be copied twice.
-    let context = tempfile::tempdir_in(cache.parent().unwrap()).unwrap();
+fn build(tag: &str, programs: &[PathBuf]) -> io::Result<()> {
     let mut recipe = format!("FROM {BASE_IMAGE}\n");
+    let context = tempfile::tempdir()?;
     for program in programs {
-        let name = Path::new(program.file_name().unwrap());
-        let source = program.canonicalize().unwrap();
-        fs::hard_link(source, context.path().join(name)).unwrap();
-        writeln!(recipe, "COPY {0} /usr/local/bin/{0}", name.display()).unwrap();
+        let name = program.file_name().unwrap_or_default();
+        fs::copy(program, context.path().join(name))?;
+        let name = name.display();
+        writeln!(recipe, "COPY {name} /usr/local/bin/{name}").map_err(io::Error::other)?;
     }
-    fs::write(context.path().join("Dockerfile"), recipe).unwrap();
-    let built = Command::new("docker")
-        .args(["build", "--quiet", "--tag", tag, "."])
-        .current_dir(context.path())
-        .output()
-        .unwrap();
-    assert!(built.status.success(), "{built:?}");
+    fs::write(context.path().join("Dockerfile"), recipe)?;
+    let built = docker(context.path(), &["build", "--quiet", "--tag", tag, "."])?;
+    if built.status.success() {
+        return Ok(());
+    }
+    let why = String::from_utf8_lossy(&built.stderr).into_owned();
+    Err(io::Error::other(why))
 }

@@ -23,6 +23,11 @@ pub enum GateNews {
         /// Its cost.
         cost_usd: Usd,
     },
+    /// The provider refuses the credential, again and again.
+    Refused {
+        /// The status of its answers.
+        status: u16,
+    },
     /// Something in the sandbox wanted to reach a host that it may not.
     Blocked {
         /// The host.

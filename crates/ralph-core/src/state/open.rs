@@ -6,7 +6,7 @@ use crate::event::{ActionResult, Event};
 use crate::gutter::{Facts, Failure};
 use crate::id::{CommitId, Digest};
 use crate::money::Usd;
-use crate::ports::{AgentEnd, Usage};
+use crate::ports::{AgentEnd, AgentEvent, Usage};
 use crate::verdict::CheckResult;
 
 /// What is known of an iteration that has not finished.
@@ -48,7 +48,7 @@ pub struct OpenIteration {
     pub agent_end: Option<AgentEnd>,
     /// Its last words.
     pub agent_summary: String,
-    /// Commands of the model that ran.
+    /// Commands of the model that ran, or tools that the agent used.
     pub commands: u32,
     /// What failed, each failure once, and not more than is needed to notice circling.
     pub failures: Vec<Failure>,
@@ -141,6 +141,10 @@ impl OpenIteration {
                 self.prompt_bytes = *prompt_bytes;
                 self.agent_end = None;
             }
+            Event::AgentDid {
+                did: AgentEvent::Tool { .. },
+                ..
+            } => self.commands = self.commands.saturating_add(1),
             Event::AgentCharged {
                 usage, cost_usd, ..
             } => {

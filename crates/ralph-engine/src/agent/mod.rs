@@ -3,6 +3,7 @@
 //! while it works, `talk` hands it messages, `sink` makes events of what it prints, `settle` says where
 //! the run goes, `ticks` are the boxes that it says are done.
 
+mod blocked;
 mod prompt;
 mod session;
 mod settle;

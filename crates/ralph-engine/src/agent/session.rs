@@ -55,7 +55,12 @@ impl Run {
         let capture = Capture::new(&self.outside.redactor);
         let mut sink = AgentSink::new(agent.reader(), capture, pulse.clone(), sender);
         let exec = self.agent_exec(agent, &prompt);
-        let watched = self.watch(agent, exec, &mut sink, (pulse, events)).await?;
+        let watched = self.watch(agent, exec, &mut sink, (pulse, events)).await;
+        // Nothing but the agent spends: not a test, and nothing that it left behind.
+        if let Some(gate) = &self.outside.gate {
+            gate.allow_spending(Allowance::none());
+        }
+        let watched = watched?;
         let took = self.outside.clock.monotonic().saturating_sub(started);
         let worked = judge(watched, &mut sink)?;
         if let (true, AgentEnd::Crashed { why }) = (worked.broke_off, &worked.end) {
@@ -180,13 +185,17 @@ fn judge(watched: Watched, sink: &mut AgentSink) -> Result<Worked, RunError> {
         Watched::Ended(Err(error)) => return Err(error.into()),
         Watched::Cut(Cut::Stalled) => (Ended::TimedOut, Some(Cut::Stalled), None),
         Watched::Cut(Cut::Halted) => (Ended::Signalled(15), Some(Cut::Halted), None),
+        Watched::Cut(cut @ Cut::Refused(_)) => (Ended::Signalled(15), Some(cut), None),
         Watched::Cut(Cut::Lingering) => (Ended::Exited(0), None, None),
     };
     let (said, report) = sink.reader.finish(ended, &stderr);
     let is_killed = cut.is_none() && matches!(ended, Ended::Signalled(_));
     let broke_off = is_killed && matches!(said, AgentEnd::Crashed { .. });
     let end = match (cut, said) {
-        (Some(Cut::Halted), AgentEnd::Finished) => AgentEnd::Finished,
+        (Some(Cut::Halted | Cut::Refused(_)), AgentEnd::Finished) => AgentEnd::Finished,
+        (Some(Cut::Refused(status)), _) => AgentEnd::Unauthorized {
+            why: format!("the provider answers with status {status}"),
+        },
         (Some(Cut::Halted), _) => AgentEnd::Halted,
         // Trouble that it was in explains the silence better.
         (Some(Cut::Stalled), AgentEnd::Crashed { .. } | AgentEnd::TimedOut) => AgentEnd::Stalled,

@@ -23,7 +23,8 @@ impl Run {
         report: AgentReport,
     ) -> Result<(String, Performed), RunError> {
         let mut claims = self.agent_claims().await?;
-        if end == AgentEnd::Finished && claims.checkboxes_checked.is_empty() {
+        let obstacle = self.agents_obstacle().await?;
+        if end == AgentEnd::Finished && claims.checkboxes_checked.is_empty() && obstacle.is_none() {
             let tree = SandboxGit::new(&*self.sandbox).status().await?;
             if tree.head.as_ref() == Some(&self.state().head) && tree.entries.is_empty() {
                 claims = self.claim_of_everything();
@@ -31,10 +32,15 @@ impl Run {
         }
         self.check_claims(&claims).await?;
         let done = usize::from(end == AgentEnd::Finished);
+        let outcome = match &obstacle {
+            Some(_) if end == AgentEnd::Finished => IterationOutcome::Paused,
+            Some(_) | None => outcome(end),
+        };
         let performed = Performed {
+            reason: obstacle.unwrap_or_default(),
             total: 1,
             succeeded: done,
-            ..Performed::nothing(outcome(end))
+            ..Performed::nothing(outcome)
         };
         Ok((report.summary, performed))
     }
@@ -42,14 +48,14 @@ impl Run {
     /// Returns where the agent's end sends the run, if not to the next iteration.
     pub(crate) fn after_agent(&self, outcome: &IterationOutcome) -> Option<RunStatus> {
         let agent = self.outside.agent.as_ref()?.name();
+        if *outcome == IterationOutcome::Rotated {
+            // A person has seen to it.
+            return None;
+        }
         let open = self.state().open.as_ref();
         match open.and_then(|open| open.agent_end.as_ref()) {
             Some(AgentEnd::Unauthorized { why }) => {
-                let command = if agent == USUAL_AGENT {
-                    "ralph store-token".to_owned()
-                } else {
-                    format!("ralph store-token --agent {agent}")
-                };
+                let command = self.storing(agent);
                 return Some(broken(
                     format!("the credential of `{agent}` was refused: {why}"),
                     format!("store a valid one with `{command}`, then `ralph resume`"),
@@ -88,6 +94,20 @@ impl Run {
                 "look at `ralph logs`, make the task clearer, then `ralph resume`".into(),
             )
         })
+    }
+
+    /// Returns the command that stores a credential of the kind that the agent works with.
+    fn storing(&self, agent: &str) -> String {
+        let (name, usual) = if agent == USUAL_AGENT {
+            (String::new(), "oauth")
+        } else {
+            (format!(" --agent {agent}"), "api-key")
+        };
+        let auth = self.state().plan.agent.as_ref();
+        let auth = auth.and_then(|agent| agent.auth.as_deref());
+        let auth = auth.filter(|auth| *auth != usual);
+        let auth = auth.map_or_else(String::new, |auth| format!(" --auth {auth}"));
+        format!("ralph store-token{name}{auth}")
     }
 
     /// Returns the budget that a refused call would have exceeded: the one that is used up, or else

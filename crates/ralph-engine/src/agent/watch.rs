@@ -11,7 +11,7 @@ use super::sink::{AgentSink, Pulse};
 use super::talk::Talk;
 use crate::error::RunError;
 use crate::journal::Journal;
-use crate::live::{answer, take_news};
+use crate::live::{Heard, answer, take_news};
 use crate::run::{Run, heartbeat};
 
 /// How often the gate and the clock are looked at.
@@ -26,6 +26,8 @@ pub(super) enum Cut {
     Lingering,
     /// A person wants something else.
     Halted,
+    /// The provider refuses its credential with this status, and it tries again and again.
+    Refused(u16),
 }
 
 /// How watching ended.
@@ -65,8 +67,15 @@ impl Run {
                     },
                     _ = beat.tick() => drop(journal.append(Event::StillActive {})?),
                     _ = look.tick() => {
-                        if let Some(gate) = &gate && take_news(journal, &**gate)? {
+                        let heard = match &gate {
+                            Some(gate) => take_news(journal, &**gate)?,
+                            None => Heard::default(),
+                        };
+                        if heard.is_paid {
                             pulse.beat();
+                        }
+                        if let Some(status) = heard.refused {
+                            break Ok(Watched::Cut(Cut::Refused(status)));
                         }
                         if let Some(cut) = overdue(&pulse, patience, &mut done_at) {
                             break Ok(Watched::Cut(cut));

@@ -24,8 +24,8 @@ impl Desk<'_> {
         let (edits, mut refused) = self.edit_task(&report, by)?;
         let profile = match report.model_profile.clone() {
             None => None,
-            Some(profile) => match self.outside.model_of(&profile, self.state()) {
-                Ok(_) => Some(profile),
+            Some(profile) => match self.switch_to(&profile) {
+                Ok(()) => Some(profile),
                 Err(why) => {
                     refused.push(format!("profile `{profile}`: {why}"));
                     None
@@ -47,6 +47,12 @@ impl Desk<'_> {
             refused,
         })?;
         Ok(Some(format!("report {number}: {done}")))
+    }
+
+    /// Looks whether the run can go on with the model of a profile.
+    fn switch_to(&self, profile: &str) -> Result<(), String> {
+        self.outside.refuse_profiles()?;
+        self.outside.model_of(profile, self.state()).map(drop)
     }
 
     /// Edits the body of the run's own copy of the task file, as a person would; it is taken up and

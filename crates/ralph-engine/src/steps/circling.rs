@@ -135,6 +135,7 @@ impl Run {
         let in_use = in_use.or(contract.model_profile_default.as_deref());
         let wanted = contract.model_profile_fallback.as_deref();
         let fallback = mitigation::fallback(wanted, in_use).and_then(|profile| {
+            self.outside.refuse_profiles()?;
             let chosen = self.outside.model_of(&profile, self.state());
             chosen.map(|_| profile)
         });

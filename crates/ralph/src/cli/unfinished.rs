@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
-use ralph_core::plan::RunPlan;
+use ralph_core::plan::{Engine, RunPlan};
 
 use super::args::RunArgs;
 use super::context::Context;
@@ -111,8 +111,20 @@ impl Unfinished {
         });
         let differs =
             |given: Option<&String>, planned: &str| given.is_some_and(|given| given != planned);
+        let agent = self.plan.agent.as_ref();
+        let planned = match agent {
+            Some(agent) => agent.model.as_deref().unwrap_or_default(),
+            None => &self.plan.model,
+        };
+        let engine = args.engine.map(Engine::from);
+        let name = agent.map_or("", |agent| &agent.name);
         let flags = [
-            ("--model", differs(model.as_ref(), &self.plan.model)),
+            ("--model", differs(model.as_ref(), planned)),
+            (
+                "--engine",
+                engine.is_some_and(|engine| engine != self.plan.engine),
+            ),
+            ("--agent", differs(args.agent.as_ref(), name)),
             ("--repo", differs(repo.as_ref(), &self.plan.repo)),
             (
                 "--sandbox",

@@ -1,20 +1,26 @@
 //! What a run knows of its gate.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ralph_core::budget::Limits as Budgets;
 use ralph_core::net::{Entry, Host};
 use ralph_core::ports::{Allowance, GateNews, Gatekeeper};
-use ralph_gate::{Audit, Blocked, Charge, Gate, Meter, Sink};
+use ralph_gate::{Audit, Blocked, Charge, Gate, Listener, Meter, Sink};
 
 use super::port::Port;
 use super::records::Records;
+
+/// So many refusals in a row are not an accident: an agent would try for minutes.
+const MOST_REFUSALS: u32 = 3;
 
 /// Listens to a gate for a run, and tells it what the run allows.
 pub struct Keeper {
     news: Mutex<Vec<GateNews>>,
     records: Records,
     meter: Arc<Meter>,
+    /// How often in a row the provider has refused the credential.
+    refusals: AtomicU32,
     /// The port on this machine that leads to it, if it has one.
     port: OnceLock<Port>,
     /// The gate, once it is made: it needs somebody who listens before.
@@ -28,6 +34,7 @@ impl Keeper {
             news: Mutex::default(),
             records,
             meter,
+            refusals: AtomicU32::new(0),
             port: OnceLock::new(),
             gate: OnceLock::new(),
         })
@@ -43,6 +50,15 @@ impl Keeper {
         self.port.set(port).ok();
     }
 
+    /// Notices when the provider refuses the credential every time.
+    fn count(&self, status: u16) {
+        if status != 401 {
+            self.refusals.store(0, Ordering::Relaxed);
+        } else if self.refusals.fetch_add(1, Ordering::Relaxed) + 1 == MOST_REFUSALS {
+            self.tell(GateNews::Refused { status });
+        }
+    }
+
     fn tell(&self, news: GateNews) {
         let mut waiting = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.push(news);
@@ -52,6 +68,11 @@ impl Keeper {
 impl Sink for Keeper {
     fn audit(&self, record: Audit) {
         self.records.add(&record);
+        if let (Listener::Credentials, true, Some(status)) =
+            (record.listener, record.decision.is_allowed(), record.status)
+        {
+            self.count(status);
+        }
     }
 
     fn blocked(&self, notice: Blocked) {
@@ -78,6 +99,7 @@ impl Gatekeeper for Keeper {
     }
 
     fn allow_spending(&self, allowance: Allowance) {
+        self.refusals.store(0, Ordering::Relaxed);
         let spent = self.meter.spent();
         self.meter.set_budgets(&Budgets {
             max_cost: allowance.cost.map(|more| spent.cost + more),

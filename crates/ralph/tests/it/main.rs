@@ -6,6 +6,7 @@
 )]
 
 mod advice;
+mod agents;
 mod bad_input;
 #[cfg(target_os = "linux")]
 mod care;

@@ -1,0 +1,174 @@
+//! How agents end, and what follows.
+
+use std::time::{Duration, Instant};
+
+use ralph_core::budget::Budget;
+use ralph_core::event::Event;
+use ralph_core::run::{Command, FailReason, PauseReason, RunStatus};
+
+use super::script::ScriptedAgent;
+use super::world::{DOING, World};
+
+/// Returns the lines of a story that are about agents and iterations.
+fn agents(world: &World) -> Vec<String> {
+    let story = world.story().into_iter();
+    story
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_digit()))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn some_ends_are_followed_by_another_try_and_some_by_the_next_iteration() {
+    let stalls = ScriptedAgent::new(&["echo hello; sleep 60", DOING]);
+    let stalls = stalls.idle(Duration::from_millis(700));
+    let patient = format!("echo wait 20000; sleep 2; {DOING}");
+    let patient = ScriptedAgent::new(&[&patient]).idle(Duration::from_millis(700));
+    let lingers = format!("{DOING}; echo end finished; sleep 60");
+    let killed = ["kill -9 $$", "kill -9 $$", DOING];
+    let second = "2.1 starts, 2.1 finished, 2 completed";
+    for (name, agent, story) in [
+        (
+            "it does nothing any more",
+            stalls,
+            format!("1.1 starts, 1.1 stalled, 1 agent_stopped, {second}"),
+        ),
+        (
+            "its provider told it to wait",
+            patient,
+            "1.1 starts, 1.1 finished, 1 completed".into(),
+        ),
+        (
+            "it is done but does not end",
+            ScriptedAgent::new(&[&lingers]),
+            "1.1 starts, 1.1 finished, 1 completed".into(),
+        ),
+        (
+            "it is killed twice",
+            ScriptedAgent::new(&killed),
+            format!("1.1 starts, 1.1 crashed, 1.2 starts, 1.2 crashed, 1 agent_stopped, {second}"),
+        ),
+        (
+            "it fails by itself",
+            ScriptedAgent::new(&["exit 3", DOING]),
+            format!("1.1 starts, 1.1 crashed, 1 agent_stopped, {second}"),
+        ),
+        (
+            "it gives up",
+            ScriptedAgent::new(&["echo end gave-up", DOING]),
+            format!("1.1 starts, 1.1 gave_up, 1 agent_stopped, {second}"),
+        ),
+        (
+            "its usage limit is reached",
+            ScriptedAgent::new(&["echo end quota", DOING]),
+            "1.1 starts, 1.1 quota, 1.2 starts, 1.2 finished, 1 completed".into(),
+        ),
+    ] {
+        let world = World::new("");
+        let began = Instant::now();
+        assert_eq!(world.work(agent).await, RunStatus::Succeeded, "{name}");
+        assert_eq!(agents(&world).join(", "), story, "{name}");
+        assert!(began.elapsed() < Duration::from_secs(30), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_usage_limit_is_waited_for_with_a_countdown_that_people_can_cut_short() {
+    for wish in [Command::Resume, Command::Pause] {
+        let world = World::new("");
+        let working = world.start(ScriptedAgent::new(&["echo end weekly-quota", DOING]));
+        let countdown = |event: &Event| {
+            let Event::QuotaCountdown { left_ms, .. } = event else {
+                return None;
+            };
+            Some(*left_ms)
+        };
+        let left = world
+            .until(|events| events.iter().find_map(countdown))
+            .await;
+        assert!((3_590_000..=3_600_000).contains(&left), "{left}");
+        let status = world.state().status;
+        assert_eq!(status.word(), "waiting_quota");
+        assert!(status.reason().unwrap().starts_with("as the script says; "));
+        assert_eq!(
+            world.tell(Command::Rotate).await.as_deref(),
+            Some("it waits for the end of a usage limit")
+        );
+        assert_eq!(world.tell(wish.clone()).await, None);
+        if wish == Command::Pause {
+            world
+                .until_status(&RunStatus::Paused(PauseReason::Person))
+                .await;
+            assert_eq!(world.tell(Command::Resume).await, None);
+        }
+        assert_eq!(working.end().await, RunStatus::Succeeded);
+        assert_eq!(world.state().iteration, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_credential_pauses_with_the_command_that_helps() {
+    for (agent, command) in [
+        ("claude", "ralph store-token"),
+        ("codex", "ralph store-token --agent codex"),
+    ] {
+        let world = World::new("");
+        let refused = ScriptedAgent::new(&["echo end unauthorized"]).named(agent);
+        let broken = PauseReason::Broken {
+            what: format!("the credential of `{agent}` was refused: as the script says"),
+            fix: format!("store a valid one with `{command}`, then `ralph resume`"),
+        };
+        assert_eq!(world.work(refused).await, RunStatus::Paused(broken));
+        assert_eq!(world.state().iteration, 1);
+        assert_eq!(
+            world.work(ScriptedAgent::new(&[DOING]).named(agent)).await,
+            RunStatus::Succeeded
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_the_budget_refuses_ends_the_run() {
+    for (limits, charged, budget) in [
+        ("max_cost_usd_estimate: 1", 0.9, Budget::Cost),
+        ("max_cost_usd_estimate: 1", 1.5, Budget::Cost),
+        ("max_tokens_total: 11", 0.1, Budget::Tokens),
+        (
+            "max_cost_usd_estimate: 1\nmax_tokens_total: 1000",
+            0.5,
+            Budget::Cost,
+        ),
+    ] {
+        let world = World::new(limits);
+        let script = "echo working; sleep 1; echo end budget";
+        let working = world.start(ScriptedAgent::new(&[script, DOING]));
+        world.until_said("working").await;
+        world.gate.charges(charged);
+        let failed = RunStatus::Failed(FailReason::Budget { budget });
+        assert_eq!(working.end().await, failed, "{limits}");
+        assert_eq!(
+            agents(&world),
+            ["1.1 starts", "1.1 out_of_budget", "1 out_of_budget"]
+        );
+        let allowed = world.gate.allowances.lock().unwrap().clone();
+        let limits = world.state().limits;
+        assert_eq!(allowed.len(), 1);
+        assert_eq!(
+            (allowed[0].cost, allowed[0].tokens),
+            (limits.max_cost, limits.max_tokens)
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_does_nothing_is_looked_after_by_a_person() {
+    let world = World::new("");
+    let idle = PauseReason::Broken {
+        what: "`script` changed nothing in 3 iterations".into(),
+        fix: "look at `ralph logs`, make the task clearer, then `ralph resume`".into(),
+    };
+    assert_eq!(
+        world.work(ScriptedAgent::new(&["true"])).await,
+        RunStatus::Paused(idle)
+    );
+    assert_eq!(world.state().iteration, 3);
+}

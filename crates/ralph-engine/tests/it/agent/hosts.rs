@@ -1,0 +1,123 @@
+//! Hosts that commands want to reach, and people who let them.
+
+use ralph_core::event::Event;
+use ralph_core::run::{Command, PauseReason, RunStatus};
+
+use super::script::ScriptedAgent;
+use super::world::{DOING, World};
+
+/// Goes on until a file appears.
+const WAITS: &str = "echo ready; while [ ! -e go ]; do sleep 0.1; done; rm go";
+
+fn allow(host: &str) -> Command {
+    Command::AllowHost { host: host.into() }
+}
+
+fn done(events: &[Event]) -> Vec<(bool, String)> {
+    let done = events.iter().filter_map(|event| {
+        let Event::CommandDone { done, detail, .. } = event else {
+            return None;
+        };
+        Some((*done, detail.clone()))
+    });
+    done.collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_is_allowed_while_the_agent_works() {
+    let world = World::new("");
+    let script = format!("{WAITS}; {DOING}");
+    let working = world.start(ScriptedAgent::new(&[&script]));
+    world.until_said("ready").await;
+    for (host, port) in [
+        ("a.example", 443),
+        ("a.example", 443),
+        ("a.example", 5432),
+        ("x.b.example", 80),
+    ] {
+        world.gate.blocks(host, port);
+    }
+    world
+        .until(|events| (blocked(events) == 3).then_some(()))
+        .await;
+    for host in ["A.example", "*.b.example", "a.example", "bad.example"] {
+        assert_eq!(world.tell(allow(host)).await, None, "{host}");
+    }
+    let answers = world
+        .until(|events| Some(done(events)).filter(|done| done.len() == 4))
+        .await;
+    let well = |host: &str| (true, format!("commands can reach `{host}` from now on"));
+    assert_eq!(
+        answers,
+        [
+            well("a.example"),
+            well("*.b.example"),
+            well("a.example"),
+            (false, "the gate does not want it".into()),
+        ]
+    );
+    assert_eq!(
+        world.tell(allow("https://a.example/")).await.as_deref(),
+        Some(
+            "`https://a.example/` is a URL: write only its host, as `example.com` or `example.com:8443`"
+        )
+    );
+    let state = world.state();
+    assert_eq!(state.open.unwrap().agent_end, None, "it works on");
+    assert_eq!(Vec::from_iter(state.blocked_hosts), ["a.example:5432"]);
+    assert_eq!(
+        Vec::from_iter(state.allowed_hosts),
+        ["*.b.example", "a.example"]
+    );
+    std::fs::write(world.sandbox().join("go"), "").unwrap();
+    assert_eq!(working.end().await, RunStatus::Succeeded);
+    let log = std::fs::read_to_string(world.dir.file("activity.log")).unwrap();
+    assert!(
+        log.contains("allow: commands can reach `a.example` from now on"),
+        "{log}"
+    );
+}
+
+fn blocked(events: &[Event]) -> usize {
+    let blocked = |event: &&Event| matches!(event, Event::HostBlocked { .. });
+    events.iter().filter(blocked).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hosts_that_were_allowed_are_allowed_again_after_a_restart() {
+    let world = World::new("");
+    let working = world.start(ScriptedAgent::new(&[WAITS]));
+    world.until_said("ready").await;
+    assert_eq!(world.tell(allow("a.example")).await, None);
+    let interrupted = RunStatus::Paused(PauseReason::Interrupted);
+    assert_eq!(working.interrupt().await, interrupted);
+    let done = world.tell_alone(allow("b.example:8443")).await;
+    assert_eq!(
+        (done.done, done.detail.as_str()),
+        (true, "commands can reach `b.example:8443` when it goes on")
+    );
+    assert_eq!(*world.gate.hosts.lock().unwrap(), ["a.example"]);
+    world.gate.hosts.lock().unwrap().clear();
+    assert_eq!(
+        world.work(ScriptedAgent::new(&[DOING])).await,
+        RunStatus::Succeeded
+    );
+    assert_eq!(
+        *world.gate.hosts.lock().unwrap(),
+        ["a.example", "b.example:8443"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_without_a_gate_cannot_be_opened() {
+    let world = World::new("").without_gate();
+    let working = world.start(ScriptedAgent::new(&[WAITS]));
+    world.until_said("ready").await;
+    assert_eq!(
+        world.tell(allow("a.example")).await.as_deref(),
+        Some("its sandbox has no way out that could be opened for a host")
+    );
+    assert_eq!(world.tell(Command::Stop).await, None);
+    assert_eq!(working.end().await, RunStatus::Stopped);
+    assert!(world.state().allowed_hosts.is_empty());
+}

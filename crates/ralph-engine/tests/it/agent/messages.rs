@@ -1,0 +1,165 @@
+//! Messages of people, on their way to an agent.
+
+use ralph_core::event::MessageState;
+use ralph_core::run::{Command, PauseReason, RunStatus};
+
+use super::script::ScriptedAgent;
+use super::world::{DOING, World};
+
+const GUIDED: &str = "mode: guided";
+
+fn message(text: &str) -> Command {
+    Command::Message { text: text.into() }
+}
+
+/// Returns the lines of the story that are about agents and messages.
+fn story(world: &World) -> Vec<String> {
+    let story = world.story().into_iter();
+    story
+        .filter(|line| line.starts_with('`') || line.contains('.') && !line.starts_with("charged"))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_listens_takes_a_message_up_while_it_works() {
+    let world = World::new(GUIDED);
+    let listens = format!(
+        "read prompt; echo ready; read first; echo \"ack $first\"; read second; echo \"ack $second\"; \
+         {DOING}; echo end finished; cat > /dev/null"
+    );
+    let working = world.start(ScriptedAgent::new(&[&listens]).talking());
+    world.until_said("ready").await;
+    assert_eq!(world.tell(message("use one")).await, None);
+    assert_eq!(world.tell(message("and be quick")).await, None);
+    assert_eq!(working.end().await, RunStatus::Succeeded);
+    let mut told = story(&world);
+    // The second may be queued before or after the first is taken up.
+    told.sort_by_key(|line| line.contains("be quick"));
+    assert_eq!(
+        told,
+        [
+            "1.1 starts",
+            "`use one` queued",
+            "`use one` delivered",
+            "`use one` acknowledged",
+            "1.1 finished",
+            "`and be quick` queued",
+            "`and be quick` delivered",
+            "`and be quick` acknowledged",
+        ]
+    );
+    assert!(!world.prompt(1).contains("Messages from people"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_does_not_listen_has_it_in_its_next_prompt() {
+    let world = World::new(GUIDED);
+    // It reads its whole input, which ends after the prompt.
+    let deaf = "prompt=$(cat); echo ready; while [ ! -e heard ]; do sleep 0.1; done; rm heard";
+    let next = "case $(cat) in *'use one'*) echo seen;; esac";
+    let working = world.start(ScriptedAgent::new(&[deaf, next, DOING]));
+    world.until_said("ready").await;
+    assert_eq!(world.tell(message("use one")).await, None);
+    std::fs::write(world.sandbox().join("heard"), "").unwrap();
+    assert_eq!(working.end().await, RunStatus::Succeeded);
+    assert_eq!(
+        story(&world),
+        [
+            "1.1 starts",
+            "`use one` queued",
+            "1.1 finished",
+            "`use one` delivered",
+            "2.1 starts",
+            "2.1 finished",
+            "`use one` acknowledged",
+            "3.1 starts",
+            "3.1 finished",
+        ]
+    );
+    assert_eq!(world.said(), ["ready", "seen"]);
+    let part = "\n## Messages from people\n- use one\n";
+    let shown: Vec<bool> = (1..=3)
+        .map(|number| world.prompt(number).contains(part))
+        .collect();
+    assert_eq!(shown, [false, true, false]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_is_not_lost_with_the_agent_that_got_it() {
+    let world = World::new(GUIDED);
+    let dies = "read prompt; echo ready; read message; kill -9 $$";
+    // It reads the message, but nothing says so before it is done.
+    let again = "read prompt; echo end gave-up";
+    let working = world.start(ScriptedAgent::new(&[dies, dies, again, DOING]).talking());
+    world.until_said("ready").await;
+    assert_eq!(world.tell(message("use one")).await, None);
+    world
+        .until(|_| (world.said().len() == 2).then_some(()))
+        .await;
+    assert_eq!(world.tell(message("two")).await, None);
+    assert_eq!(working.end().await, RunStatus::Succeeded);
+    assert_eq!(
+        story(&world),
+        [
+            "1.1 starts",
+            "`use one` queued",
+            "`use one` delivered",
+            "1.1 crashed",
+            "1.2 starts",
+            "`two` queued",
+            "`two` delivered",
+            "1.2 crashed",
+            "2.1 starts",
+            "2.1 gave_up",
+            "`use one` acknowledged",
+            "`two` acknowledged",
+            "3.1 starts",
+            "3.1 finished",
+        ]
+    );
+    assert!(
+        world
+            .prompt(2)
+            .contains("## Messages from people\n- use one\n- two\n")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_waits_for_a_run_that_nobody_works_on() {
+    let world = World::new(GUIDED);
+    let working = world.start(ScriptedAgent::new(&["echo ready; sleep 60"]));
+    world.until_said("ready").await;
+    let interrupted = RunStatus::Paused(PauseReason::Interrupted);
+    assert_eq!(working.interrupt().await, interrupted);
+    let done = world.tell_alone(message("use one")).await;
+    assert_eq!(
+        (done.done, done.detail.as_str()),
+        (true, "the message waits to be taken up")
+    );
+    assert_eq!(world.state().messages[0].state, MessageState::Queued);
+    assert_eq!(
+        world.work(ScriptedAgent::new(&[DOING])).await,
+        RunStatus::Succeeded
+    );
+    assert!(
+        world
+            .prompt(1)
+            .contains("## Messages from people\n- use one\n")
+    );
+    let state = world.state();
+    assert_eq!(state.messages[0].state, MessageState::Acknowledged);
+    assert_eq!(state.waiting_messages().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_talks_to_an_autonomous_run() {
+    let world = World::new("");
+    let working = world.start(ScriptedAgent::new(&["echo ready; sleep 60"]).talking());
+    world.until_said("ready").await;
+    assert_eq!(
+        world.tell(message("use one")).await.as_deref(),
+        Some("its mode is `autonomous`; messages need `mode: guided` in the task file")
+    );
+    assert_eq!(world.tell(Command::Stop).await, None);
+    assert_eq!(working.end().await, RunStatus::Stopped);
+}

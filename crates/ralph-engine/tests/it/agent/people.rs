@@ -1,0 +1,152 @@
+//! People who want something else while an agent works.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use ralph_core::event::Event;
+use ralph_core::run::{Command, PauseReason, RunStatus};
+
+use super::script::ScriptedAgent;
+use super::world::{DOING, World};
+
+/// How soon a wish takes effect: much sooner than the agent would end.
+const SOON: Duration = Duration::from_secs(8);
+
+/// Writes a file, says so, and goes on for minutes in a child that outlives it.
+const ENDLESS: &str = "echo kept > left.txt; echo working; setsid sleep 297.5 & wait";
+
+/// Returns how many of its processes still work in the world's sandboxes.
+fn sleepers(world: &World) -> usize {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let works_there = |process: &fs::DirEntry| {
+        let directory = fs::read_link(process.path().join("cwd"));
+        directory.is_ok_and(|directory| directory.starts_with(world.place()))
+    };
+    processes.filter(works_there).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_a_rotation_and_a_stop_end_the_agent_at_once() {
+    let begins = "preparing, running, 1.1 starts, charged $0.50";
+    let again = "2.1 starts, 2.1 finished, verifying, 2 completed, succeeded";
+    for (wish, story, status) in [
+        (
+            Command::Pause,
+            format!("{begins}, 1.1 halted, paused, running, 1 rotated, {again}"),
+            RunStatus::Succeeded,
+        ),
+        (
+            Command::Rotate,
+            format!("{begins}, 1.1 halted, 1 rotated, {again}"),
+            RunStatus::Succeeded,
+        ),
+        (
+            Command::Stop,
+            format!("{begins}, stopped"),
+            RunStatus::Stopped,
+        ),
+    ] {
+        let world = World::new("");
+        let keeps = format!("grep -q kept left.txt && rm left.txt && {DOING}");
+        let working = world.start(ScriptedAgent::new(&[ENDLESS, &keeps]));
+        world.until_said("working").await;
+        world.gate.charges(0.5);
+        let told = Instant::now();
+        assert_eq!(world.tell(wish.clone()).await, None);
+        if wish == Command::Pause {
+            let paused = RunStatus::Paused(PauseReason::Person);
+            world.until_status(&paused).await;
+            assert_eq!(sleepers(&world), 0);
+            assert!(told.elapsed() < SOON, "{:?}", told.elapsed());
+            assert_eq!(world.tell(Command::Resume).await, None);
+        }
+        assert_eq!(working.end().await, status, "{wish:?}");
+        assert_eq!(sleepers(&world), 0, "{wish:?}");
+        assert_eq!(world.story().join(", "), story, "{wish:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_that_outlives_its_process_is_followed_by_a_fresh_iteration() {
+    let world = World::new("");
+    let working = world.start(ScriptedAgent::new(&[ENDLESS]));
+    world.until_said("working").await;
+    assert_eq!(world.tell(Command::Pause).await, None);
+    world
+        .until_status(&RunStatus::Paused(PauseReason::Person))
+        .await;
+    assert_eq!(
+        working.interrupt().await,
+        RunStatus::Paused(PauseReason::Interrupted)
+    );
+    let keeps = format!("grep -q kept left.txt && rm left.txt && {DOING}");
+    assert_eq!(
+        world.work(ScriptedAgent::new(&[&keeps])).await,
+        RunStatus::Succeeded
+    );
+    let story = world.story();
+    let agents: Vec<&String> = story
+        .iter()
+        .filter(|line| line.starts_with(['1', '2']))
+        .collect();
+    assert_eq!(
+        agents,
+        [
+            "1.1 starts",
+            "1.1 halted",
+            "1 rotated",
+            "2.1 starts",
+            "2.1 finished",
+            "2 completed"
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_agent_is_started_again_in_its_iteration() {
+    let world = World::new("");
+    let working = world.start(ScriptedAgent::new(&[ENDLESS]));
+    world.until_said("working").await;
+    world.gate.charges(0.25);
+    assert_eq!(
+        working.interrupt().await,
+        RunStatus::Paused(PauseReason::Interrupted)
+    );
+    assert_eq!(sleepers(&world), 0);
+    assert_eq!(world.state().cost.to_string(), "$0.25");
+    let keeps = format!("grep -q kept left.txt && rm left.txt && {DOING}");
+    assert_eq!(
+        world.work(ScriptedAgent::new(&[&keeps])).await,
+        RunStatus::Succeeded
+    );
+    assert!(world.story().contains(&"1.2 finished".to_owned()));
+    assert_eq!(world.state().iteration, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_for_a_provider_can_be_cut_short() {
+    let busy = "echo end overloaded";
+    for (wish, expected) in [
+        (Command::Rotate, "2.1 finished"),
+        (Command::Pause, "1.2 finished"),
+    ] {
+        let world = World::new("");
+        let working = world.start(ScriptedAgent::new(&[busy, DOING]));
+        let is_waiting = |event: &Event| matches!(event, Event::Notice { .. });
+        world
+            .until(|events| events.iter().any(is_waiting).then_some(()))
+            .await;
+        let told = Instant::now();
+        assert_eq!(world.tell(wish.clone()).await, None);
+        if wish == Command::Pause {
+            world
+                .until_status(&RunStatus::Paused(PauseReason::Person))
+                .await;
+            assert_eq!(world.tell(Command::Resume).await, None);
+        }
+        assert_eq!(working.end().await, RunStatus::Succeeded);
+        assert!(told.elapsed() < SOON, "{:?}", told.elapsed());
+        let story = world.story();
+        assert!(story.contains(&expected.to_owned()), "{wish:?}: {story:?}");
+    }
+}

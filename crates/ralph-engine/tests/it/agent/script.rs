@@ -1,0 +1,211 @@
+//! An agent that is a shell script, one for each time it is started, and a gate.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use ralph_core::money::Usd;
+use ralph_core::ports::{
+    Agent, AgentCommand, AgentEnd, AgentEvent, AgentReader, AgentReport, Allowance, Ended,
+    GateNews, Gatekeeper, Patience, Usage,
+};
+
+/// An agent whose words are commands to its reader:
+///
+/// - `ack WORDS`: it has taken up a message
+/// - `wait MILLISECONDS`: its provider told it to wait
+/// - `end KIND`: it says how it went, and that it is done
+/// - anything else is what it says
+pub(super) struct ScriptedAgent {
+    pub(super) name: &'static str,
+    /// What it does when it is started, the last one from then on.
+    pub(super) scripts: Vec<String>,
+    pub(super) takes_messages: bool,
+    pub(super) patience: Patience,
+    pub(super) starts: AtomicUsize,
+}
+
+impl ScriptedAgent {
+    pub(super) fn new(scripts: &[&str]) -> Self {
+        Self {
+            name: "script",
+            scripts: scripts.iter().map(|&script| script.to_owned()).collect(),
+            takes_messages: false,
+            patience: Patience {
+                first: Duration::from_secs(20),
+                idle: Duration::from_secs(20),
+                total: Duration::from_secs(40),
+                after: Duration::from_millis(300),
+            },
+            starts: AtomicUsize::new(0),
+        }
+    }
+
+    /// Makes it one that can be talked to.
+    pub(super) fn talking(mut self) -> Self {
+        self.takes_messages = true;
+        self
+    }
+
+    pub(super) fn named(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self
+    }
+
+    pub(super) fn idle(mut self, idle: Duration) -> Self {
+        self.patience.idle = idle;
+        self
+    }
+}
+
+impl Agent for ScriptedAgent {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn command(&self, prompt: &str) -> AgentCommand {
+        let start = self.starts.fetch_add(1, Ordering::SeqCst);
+        let script = &self.scripts[start.min(self.scripts.len() - 1)];
+        // One that can be talked to reads lines, so that its prompt is one.
+        let stdin = if self.takes_messages {
+            "the prompt\n".into()
+        } else {
+            prompt.into()
+        };
+        AgentCommand {
+            argv: ["sh", "-c", script].map(String::from).into(),
+            env: BTreeMap::new(),
+            stdin,
+        }
+    }
+
+    fn reader(&self) -> Box<dyn AgentReader> {
+        Box::new(Reader::default())
+    }
+
+    fn patience(&self) -> Patience {
+        self.patience
+    }
+
+    fn message(&self, text: &str) -> Option<Vec<u8>> {
+        self.takes_messages.then(|| format!("{text}\n").into())
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    end: Option<AgentEnd>,
+    summary: String,
+}
+
+fn end(kind: &str) -> AgentEnd {
+    let why = "as the script says".to_owned();
+    match kind {
+        "finished" => AgentEnd::Finished,
+        "unauthorized" => AgentEnd::Unauthorized { why },
+        "quota" => AgentEnd::Quota {
+            why,
+            wait: Some(Duration::from_secs(1)),
+        },
+        "weekly-quota" => AgentEnd::Quota {
+            why,
+            wait: Some(Duration::from_hours(1)),
+        },
+        "overloaded" => AgentEnd::Overloaded { why },
+        "budget" => AgentEnd::OutOfBudget,
+        "gave-up" => AgentEnd::GaveUp { why },
+        other => panic!("no end is called `{other}`"),
+    }
+}
+
+impl AgentReader for Reader {
+    fn line(&mut self, line: &str) -> Vec<AgentEvent> {
+        let event = match line.split_once(' ') {
+            Some(("ack", text)) => AgentEvent::Acknowledged { text: text.into() },
+            Some(("wait", milliseconds)) => AgentEvent::Waiting {
+                why: "busy".into(),
+                wait: Some(Duration::from_millis(milliseconds.parse().unwrap())),
+            },
+            Some(("end", kind)) => {
+                self.end = Some(end(kind));
+                return Vec::new();
+            }
+            _ => {
+                line.clone_into(&mut self.summary);
+                AgentEvent::Text { text: line.into() }
+            }
+        };
+        vec![event]
+    }
+
+    fn is_done(&self) -> bool {
+        self.end.is_some()
+    }
+
+    fn finish(&mut self, ended: Ended, _stderr: &str) -> (AgentEnd, AgentReport) {
+        let report = AgentReport {
+            summary: std::mem::take(&mut self.summary),
+            ..AgentReport::default()
+        };
+        let end = self.end.take().unwrap_or(match ended {
+            Ended::Exited(0) => AgentEnd::Finished,
+            Ended::TimedOut => AgentEnd::TimedOut,
+            Ended::Exited(_)
+            | Ended::Signalled(_)
+            | Ended::OutputLimit
+            | Ended::DiskLimit
+            | Ended::OutOfMemory => AgentEnd::Crashed {
+                why: ended.to_string(),
+            },
+        });
+        (end, report)
+    }
+}
+
+/// A gate that notes what it is told, and tells what a test says has happened.
+#[derive(Default)]
+pub(super) struct NotingGate {
+    pub(super) news: Mutex<Vec<GateNews>>,
+    pub(super) allowances: Mutex<Vec<Allowance>>,
+    pub(super) hosts: Mutex<Vec<String>>,
+}
+
+impl NotingGate {
+    pub(super) fn blocks(&self, host: &str, port: u16) {
+        self.news.lock().unwrap().push(GateNews::Blocked {
+            host: host.into(),
+            port,
+            reason: "not on the list".into(),
+        });
+    }
+
+    pub(super) fn charges(&self, dollars: f64) {
+        self.news.lock().unwrap().push(GateNews::Charged {
+            model: "m".into(),
+            usage: Usage {
+                input_tokens: 10,
+                ..Usage::default()
+            },
+            cost_usd: Usd::from_dollars(dollars).unwrap(),
+        });
+    }
+}
+
+impl Gatekeeper for NotingGate {
+    fn news(&self) -> Vec<GateNews> {
+        std::mem::take(&mut *self.news.lock().unwrap())
+    }
+
+    fn allow_spending(&self, allowance: Allowance) {
+        self.allowances.lock().unwrap().push(allowance);
+    }
+
+    fn allow_host(&self, host: &str) -> Result<(), String> {
+        if host == "bad.example" {
+            return Err("the gate does not want it".into());
+        }
+        self.hosts.lock().unwrap().push(host.into());
+        Ok(())
+    }
+}

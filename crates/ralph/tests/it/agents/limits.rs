@@ -1,0 +1,61 @@
+//! What an agent may spend, and what happens when its credential is no good.
+
+use ralph_core::ports::Usage;
+use ralph_test::Step;
+use serde_json::json;
+
+use super::house::{House, REPO};
+
+/// A model whose price everybody knows.
+const MODEL: &str = "claude-sonnet-4-5";
+
+/// Tokens of an answer that cost a dollar.
+fn a_dollar() -> Usage {
+    let price = ralph_core::price::known(&format!("anthropic/{MODEL}")).unwrap();
+    let million = price.output.nanos();
+    Usage {
+        output_tokens: 1_000_000_u64 * 1_000_000_000 / million + 1,
+        ..Usage::default()
+    }
+}
+
+fn look_around() -> Step {
+    let input = json!({"command": format!("ls {REPO}"), "description": "looks"});
+    Step::tool("Bash", input).using(a_dollar())
+}
+
+#[test]
+fn a_cap_of_three_dollars_ends_the_run_after_the_third_call() {
+    let steps = [(); 6].map(|()| look_around());
+    let Some(house) = House::new("claude", steps) else {
+        return;
+    };
+    let house = house.set("max_cost_usd_estimate", "3.00");
+    let ended = house.run(&["--model", MODEL]).expect(10);
+    let budget = "the budget `max_cost_usd_estimate` is used up";
+    assert!(ended.both().contains(budget), "{}", ended.both());
+    assert_eq!(house.upstream.asked().len(), 3, "calls that were paid for");
+    let cost = house.project.show()["cost_usd"].as_f64().unwrap();
+    assert!((3.0..3.01).contains(&cost), "{cost}");
+    house.project.audit();
+}
+
+#[test]
+fn a_credential_that_is_refused_pauses_the_run_with_the_command_that_helps() {
+    for (agent, command, more) in [
+        ("claude", "`ralph store-token`", &[][..]),
+        (
+            "codex",
+            "`ralph store-token --agent codex`",
+            &["--model", "gpt-5.1-codex"],
+        ),
+    ] {
+        let refused = || Step::error(401, "invalid bearer token");
+        let Some(house) = House::new(agent, [(); 12].map(|()| refused())) else {
+            return;
+        };
+        let paused = house.run(more).expect(11);
+        assert!(paused.both().contains(command), "{}", paused.both());
+        assert_eq!(house.project.show()["iteration"], 1);
+    }
+}

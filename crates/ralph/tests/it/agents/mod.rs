@@ -1,0 +1,8 @@
+//! Whole runs in which an agent's program does the work: a script of the project, and the real ones.
+
+mod broken;
+mod house;
+mod limits;
+mod real;
+mod scripts;
+mod secrets;

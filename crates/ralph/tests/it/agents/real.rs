@@ -1,0 +1,94 @@
+//! The real `claude` and `codex` in containers without a network.
+
+use ralph_test::Step;
+use serde_json::json;
+
+use super::house::{House, REPO, canary};
+
+/// What has to be done for a box, as a shell command.
+fn do_box(id: &str, file: &str, text: &str) -> String {
+    format!(
+        "cd {REPO} 2>/dev/null || true; echo {text} >{file} && git add {file} && \
+         git -c user.name=a -c user.email=a@localhost commit --quiet --message 'Do {id}' && \
+         sed -i 's/- \\[ \\] {id}/- [x] {id}/' ralph_task.md && env && cat /proc/self/environ"
+    )
+}
+
+fn claude(id: &str, file: &str, text: &str) -> Step {
+    let input = json!({"command": do_box(id, file, text), "description": id});
+    Step::tool("Bash", input)
+}
+
+fn codex(id: &str, file: &str, text: &str) -> Step {
+    Step::tool("exec_command", json!({"cmd": do_box(id, file, text)}))
+}
+
+/// Asserts that both boxes were done by the agent, and that nobody but the provider saw its credential.
+fn assert_done(house: &House) {
+    let shown = house.project.show();
+    assert_eq!(shown["status"], "succeeded");
+    assert_eq!(shown["engine"], "agent");
+    assert_eq!(shown["iteration"], 2);
+    assert_eq!(house.project.delivered(), ["a.txt", "b.txt"]);
+    house.project.audit();
+    let bearer = format!("Bearer {}", canary(house.agent));
+    let credentials = house.credentials();
+    assert_eq!(credentials.len(), 4);
+    assert!(
+        credentials.iter().all(|seen| *seen == bearer),
+        "{credentials:?}"
+    );
+    for request in house.upstream.asked() {
+        let body = String::from_utf8_lossy(&request.body).into_owned();
+        assert!(!body.contains(&canary(house.agent)), "the agent knew it");
+    }
+    // Nothing that these programs want besides their model is in anybody's way.
+    let blocked = house.project.events("host_blocked");
+    assert!(blocked.is_empty(), "{blocked:?}");
+    assert!(shown["cost_usd"].as_f64().unwrap() > 0.0, "{shown}");
+}
+
+#[test]
+fn claude_finishes_a_task_of_two_steps() {
+    let steps = [
+        claude("M1.1", "a.txt", "one"),
+        Step::text("M1.1 is done."),
+        claude("M1.2", "b.txt", "two"),
+        Step::text("M1.2 is done."),
+    ];
+    let Some(house) = House::new("claude", steps) else {
+        return;
+    };
+    house.run(&[]).expect(0);
+    assert_done(&house);
+}
+
+#[test]
+fn codex_finishes_a_task_of_two_steps() {
+    let steps = [
+        codex("M1.1", "a.txt", "one"),
+        Step::text("M1.1 is done."),
+        codex("M1.2", "b.txt", "two"),
+        Step::text("M1.2 is done."),
+    ];
+    let Some(house) = House::new("codex", steps) else {
+        return;
+    };
+    house.run(&["--model", "gpt-5.1-codex"]).expect(0);
+    assert_done(&house);
+}
+
+#[test]
+fn without_a_container_its_calls_go_through_a_gate_all_the_same() {
+    let steps = [
+        claude("M1.1", "a.txt", "one"),
+        Step::text("M1.1 is done."),
+        claude("M1.2", "b.txt", "two"),
+        Step::text("M1.2 is done."),
+    ];
+    let Some(house) = House::local("claude", steps) else {
+        return;
+    };
+    house.run(&[]).expect(0);
+    assert_done(&house);
+}

@@ -1,0 +1,88 @@
+//! Agents that are scripts of the project, in the local sandbox.
+
+use super::house::with_script;
+
+/// Does the first open box, commits it and ticks it.
+const DILIGENT: &str = r#"
+cat >prompt.seen
+if ! test -e a.txt; then echo one >a.txt; box=M1.1
+elif ! test -e b.txt; then echo two >b.txt; box=M1.2
+else exit 0; fi
+rm prompt.seen
+git add a.txt b.txt 2>/dev/null || git add a.txt
+git -c user.name=a -c user.email=a@localhost commit --quiet --message "Do $box"
+sed -i "s/- \[ \] $box/- [x] $box/" ralph_task.md
+echo "$box is done"
+"#;
+
+#[test]
+fn a_script_does_a_box_in_each_iteration() {
+    let project = with_script(DILIGENT);
+    project.ralph(&["run", "--agent", "command"]).expect(0);
+    let shown = project.show();
+    assert_eq!(shown["status"], "succeeded");
+    assert_eq!(shown["engine"], "agent");
+    assert_eq!(shown["iteration"], 2);
+    assert_eq!(project.delivered(), ["a.txt", "b.txt"]);
+    assert!(project.prompt(2).contains("- [ ] M1.2 Two is there"));
+    project.audit();
+}
+
+#[test]
+fn one_that_does_nothing_is_noticed_after_three_iterations() {
+    let project = with_script("cat >/dev/null; echo I have looked around");
+    let paused = project.ralph(&["run", "--agent", "command"]).expect(11);
+    let shown = project.show();
+    assert_eq!(shown["iteration"], 3);
+    let reason = "`command` changed nothing in 3 iterations";
+    assert!(paused.both().contains(reason), "{}", paused.both());
+}
+
+#[test]
+fn one_that_is_blocked_says_why_and_the_run_waits() {
+    let script =
+        "cat >/dev/null; echo '- M1.1: [blocked: there is no database]' >>.ralph/progress.md";
+    let project = with_script(script);
+    let paused = project.ralph(&["run", "--agent", "command"]).expect(11);
+    assert!(
+        paused.both().contains("there is no database"),
+        "{}",
+        paused.both()
+    );
+    assert_eq!(project.show()["iteration"], 1);
+    project.audit();
+}
+
+#[test]
+fn flags_that_make_no_sense_are_refused() {
+    let project = with_script("true");
+    for (flags, why) in [
+        (
+            &["--agent", "cluade"][..],
+            "ralph: there is no agent `cluade` — there are `claude`, `codex`, `command`, `opencode` — \
+             name one of them, or describe it in config/agents.toml\n",
+        ),
+        (
+            &["--agent", "command", "--engine", "actions"],
+            "ralph: `--agent` and `--engine actions` do not go together — with the engine `actions` ralph \
+             asks a model itself — leave one of them out\n",
+        ),
+        (
+            &["--agent", "command", "--profile", "dev"],
+            "ralph: `--profile` does not go with an agent — a profile says how ralph asks a model, and the \
+             agent asks its own — name the model with `--model`, as the agent names it\n",
+        ),
+        (
+            &["--agent", "opencode"],
+            "ralph: agent `opencode` has no model — it cannot choose one by itself — name one with `--model`\n",
+        ),
+    ] {
+        let refused = project.ralph(&[&["run"], flags].concat()).expect(2);
+        assert_eq!(refused.stderr, why);
+    }
+    let missing = project.ralph(&["run", "--agent", "claude"]).expect(1);
+    assert_eq!(
+        missing.stderr,
+        "ralph: no token found for agent claude — run: ralph store-token\n"
+    );
+}

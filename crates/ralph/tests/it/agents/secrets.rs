@@ -1,0 +1,70 @@
+//! Where the credential of an agent is, and where it is not.
+
+use std::path::Path;
+use std::process::Command;
+
+use ralph_test::Step;
+use serde_json::json;
+
+use super::house::{House, canary};
+
+/// Looks for the credential everywhere in the container, without knowing it, and waits to be looked at.
+const SEARCH: &str = "\
+grep -rslE 'Canary7[x]Canary7[x]' /workspace /tmp /etc /home /root /run /var /opt /srv; \
+cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -E 'Canary7[x]Canary7[x]'; \
+echo stand-ins:$(cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -c '^CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-'); test -e /tmp/seen || { touch /tmp/seen; read -t 3 < <(:;tail -f /dev/null); }; echo searched";
+
+#[test]
+fn no_real_token_is_in_a_container_its_logs_or_the_runs_files() {
+    let search = json!({"command": SEARCH, "description": "searches"});
+    let steps = [Step::tool("Bash", search), Step::text("Nothing.")];
+    let Some(house) = House::new("claude", steps) else {
+        return;
+    };
+    let house = house.set("max_iterations", "1");
+    let live = house.project.spawn(&["run", "--agent", "claude"]);
+    live.until("the agent searches", |journal| {
+        journal.iter().any(|event| event["kind"] == "tool")
+    });
+    let token = canary("claude");
+    for container in house.containers() {
+        for look in [&["inspect"][..], &["logs"], &["diff"], &["top"]] {
+            let seen = Command::new("docker")
+                .args(look)
+                .arg(&container)
+                .output()
+                .unwrap();
+            let text = String::from_utf8_lossy(&seen.stdout).into_owned()
+                + &String::from_utf8_lossy(&seen.stderr);
+            assert!(!text.contains(&token), "docker {look:?} shows it");
+        }
+    }
+    live.end().expect(10);
+    let told = house.upstream.asked()[1].json().to_string();
+    assert!(told.contains("searched"), "{told}");
+    let stand_ins = told.rsplit("stand-ins:").next().unwrap_or_default();
+    assert!(
+        stand_ins.starts_with(|digit: char| ('1'..='9').contains(&digit)),
+        "the search finds what is there: {stand_ins}"
+    );
+    assert!(!told.contains("Canary7xCanary7x"), "it was found inside");
+    for name in ["runs", "images", "sockets"] {
+        assert_free_of(&house.project.home().join(name), &token);
+    }
+}
+
+/// Asserts that no file below a directory has the text.
+fn assert_free_of(directory: &Path, text: &str) {
+    let found = Command::new("grep")
+        .args([
+            "--recursive",
+            "--files-with-matches",
+            "--text",
+            "--fixed-strings",
+            text,
+        ])
+        .arg(directory)
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&found.stdout), "");
+}
