@@ -183,47 +183,60 @@ impl Seen {
                 fix: "look at the sandbox provider with `ralph preflight`".into(),
             }];
         }
-        let mut problems = Vec::new();
-        if self.tool.is_some() && look.gate.is_some() && self.gate == Answer::Nothing {
-            problems.push(Problem {
-                what: "the gate does not answer from inside of the sandbox".into(),
-                fix: "look at it with `ralph selftest`".into(),
-            });
+        let silent = (self.gate_answers(look) == Some(false)).then(|| Problem {
+            what: "the gate does not answer from inside of the sandbox".into(),
+            fix: "look at it with `ralph selftest`".into(),
+        });
+        silent.into_iter().chain(self.leaks(look)).collect()
+    }
+
+    /// Tells whether the gate answers; none if nobody tried.
+    pub fn gate_answers(&self, look: &Look) -> Option<bool> {
+        look.gate?;
+        self.tool.as_ref()?;
+        match self.gate {
+            Answer::Status(_) => Some(true),
+            Answer::Nothing => Some(false),
+            Answer::Untried => None,
         }
-        let mut leak = |what: String| {
-            let fix = "do not let tasks work there; look at it with `ralph selftest`".to_owned();
-            problems.push(Problem { what, fix });
+    }
+
+    /// Returns what was reached that must not be.
+    pub fn leaks(&self, look: &Look) -> Vec<Problem> {
+        let leak = |what: String| Problem {
+            what,
+            fix: "do not let tasks work there; look at it with `ralph selftest`".to_owned(),
         };
+        let mut leaks = Vec::new();
         if let (Some(host), Answer::Status(status @ 200..400)) = (&look.forbidden, self.forbidden) {
-            leak(format!(
+            leaks.push(leak(format!(
                 "a command in the sandbox can reach `https://{host}`, which no rule allows: it answered {status}"
-            ));
+            )));
         }
         if let (Some(address), Answer::Status(_)) = (look.direct, self.direct) {
-            leak(format!(
+            leaks.push(leak(format!(
                 "a command in the sandbox can reach `{address}` past the gate"
-            ));
+            )));
         }
-        problems
+        leaks
     }
 
     /// Returns what was seen, each in a few words, if nothing is wrong.
     pub fn words(&self, look: &Look) -> Vec<String> {
-        let mut words = Vec::new();
-        if look.gate.is_some() && self.gate != Answer::Untried {
-            words.push("the gate answers".to_owned());
-        }
-        if let Some(host) = &look.forbidden
-            && self.forbidden != Answer::Untried
-        {
-            words.push(format!("`{host}` is blocked"));
-        }
-        if let Some(address) = look.direct
-            && self.direct != Answer::Untried
-        {
-            words.push(format!("`{address}` cannot be reached"));
-        }
-        words
+        let gate = self
+            .gate_answers(look)
+            .map(|_| "the gate answers".to_owned());
+        gate.into_iter().chain(self.walls(look)).collect()
+    }
+
+    /// Returns what could not be reached, each in a few words, if nothing leaks.
+    pub fn walls(&self, look: &Look) -> Vec<String> {
+        let forbidden = look.forbidden.as_ref();
+        let forbidden = forbidden.filter(|_| self.forbidden != Answer::Untried);
+        let direct = look.direct.filter(|_| self.direct != Answer::Untried);
+        let forbidden = forbidden.map(|host| format!("`https://{host}` is blocked"));
+        let direct = direct.map(|address| format!("`{address}` cannot be reached"));
+        forbidden.into_iter().chain(direct).collect()
     }
 
     /// Says what could not be tried, if there is such a thing.

@@ -34,7 +34,7 @@ fn judged(look: &Look, text: &str, ended: Ended) -> (Vec<String>, Vec<String>, O
 fn walls_that_stand_are_told() {
     let good = [
         "the gate answers",
-        "`google.com` is blocked",
+        "`https://google.com` is blocked",
         "`1.1.1.1:443` cannot be reached",
     ];
     for (text, ended) in [

@@ -30,7 +30,8 @@ pub(crate) struct Login {
     pub(crate) route: Route,
     /// The address of the provider, if a person named one: it is reached even if it is private.
     pub(crate) named: Option<Endpoint>,
-    mode: AuthMode,
+    /// How the credential is shown to the provider.
+    pub(super) mode: AuthMode,
 }
 
 /// Returns who does the work: the flags win over the task.

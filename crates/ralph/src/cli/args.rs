@@ -129,7 +129,7 @@ pub enum Command {
     Preflight(PreflightArgs),
     /// Try out a sandbox provider on this machine
     #[command(
-        after_help = "Examples:\n  ralph selftest\n  ralph selftest --type local\n\nExit codes: 0 all checks passed, 1 some failed"
+        after_help = "Examples:\n  ralph selftest\n  ralph selftest --offline\n  ralph selftest --type local\n\nThe agent is asked to say ok once, with your token and a small model. With `--offline` a stand-in inside of this program answers it.\n\nExit codes: 0 all checks passed, 1 some failed"
     )]
     Selftest(SelftestArgs),
     /// Remove sandboxes that nobody uses any more
@@ -509,9 +509,12 @@ pub struct SelftestArgs {
         default_value = "docker"
     )]
     pub provider: ProviderName,
-    /// The coding agent whose image is used
+    /// Try out this coding agent; left out, it is claude
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub agent: Option<String>,
+    /// Need no token and no network: the agent asks a stand-in for its provider inside of this program
+    #[arg(long)]
+    pub offline: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -13,4 +13,6 @@ mod network;
 mod project;
 mod sandbox;
 
+pub(super) use agent::place_and_end;
 pub(super) use command::run;
+pub(super) use network::{closed, told};

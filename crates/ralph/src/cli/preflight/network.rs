@@ -84,7 +84,8 @@ async fn open(network: NetworkPlan, wiring: &Wiring) -> Result<Gate, CliError> {
     opened.map(|(gate, _)| gate).map_err(|error| closed(&error))
 }
 
-fn closed(error: &dyn std::error::Error) -> CliError {
+/// Says why no gate can be opened.
+pub(in crate::cli) fn closed(error: &dyn std::error::Error) -> CliError {
     CliError::runtime(
         "no gate can be opened",
         error.to_string(),
