@@ -85,8 +85,8 @@ pub(super) async fn network(session: &Session<'_>, look: &Look, seen: &Seen) -> 
         return Outcome::NotRun(untried(look, seen));
     }
     for looked in [
-        interfaces(session).await,
         names(session, look.forbidden.as_ref()).await,
+        interfaces(session).await,
     ] {
         match looked {
             Ok(text) => words.extend(text),
