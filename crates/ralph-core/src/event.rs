@@ -428,6 +428,12 @@ pub enum Event {
         profile: Option<String>,
         refused: Vec<String>,
     },
+    /// Somebody looked from inside of the sandbox whether its walls stand, before work goes on there.
+    SandboxChecked {
+        /// What was seen, each in a few words.
+        seen: Vec<String>,
+        duration_ms: u64,
+    },
     /// A command or a call goes on: the time it takes is not lost when the program is killed.
     StillActive {},
     /// Something a person should know.

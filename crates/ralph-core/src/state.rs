@@ -202,6 +202,7 @@ impl RunState {
             | Event::VerifyStarted { .. }
             | Event::Gutter { .. }
             | Event::QuotaCountdown { .. }
+            | Event::SandboxChecked { .. }
             | Event::StillActive {}
             | Event::Notice { .. } => {}
             Event::HostBlocked { .. } | Event::HostAllowed { .. } | Event::MessageMoved { .. } => {

@@ -1,6 +1,6 @@
 //! What can break a run from outside. Everything else is a result, and recorded.
 
-use ralph_core::ports::{ModelError, SandboxError, ScmError};
+use ralph_core::ports::{ModelError, Problem, SandboxError, ScmError};
 use ralph_core::run::PauseReason;
 
 use crate::durable::{self, StoreError};
@@ -31,6 +31,9 @@ pub enum RunError {
     /// The contract on the host cannot be read any more.
     #[error("the task file of the run is damaged: {0}")]
     Contract(String),
+    /// The sandbox is not one that work may go on in.
+    #[error("{}", .0.what)]
+    Unfit(Problem),
     /// A person ended it.
     #[error("stopped by a person")]
     Stopped,
@@ -59,7 +62,7 @@ impl RunError {
             {
                 durable::FREE_SOME_SPACE.into()
             }
-            Self::Sandbox(SandboxError::Provider(problem)) => {
+            Self::Unfit(problem) | Self::Sandbox(SandboxError::Provider(problem)) => {
                 format!("{}, then `ralph resume`", problem.fix)
             }
             Self::Git(error) => error.hint().to_owned(),
@@ -104,6 +107,7 @@ impl RunError {
             | Self::Git(_)
             | Self::Scm(_)
             | Self::Model(_)
+            | Self::Unfit(_)
             | Self::Contract(_) => PauseReason::Broken {
                 what: self.to_string(),
                 fix: self.hint(),

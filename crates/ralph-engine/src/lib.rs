@@ -11,6 +11,7 @@
 //! - [`mailbox`] brings a person's commands to a running process.
 //! - [`errands`] does what such a command asks for: notes, signs, the doctor, debugging.
 //! - `live` does what cannot wait for that: it lets commands reach a host, and queues messages.
+//! - [`preflight`] looks from inside of a sandbox whether its walls stand, before work goes on there.
 //! - [`replies`] reads what a model answered in an earlier run.
 
 mod actions;
@@ -29,6 +30,8 @@ pub mod iteration;
 pub mod journal;
 mod live;
 pub mod mailbox;
+mod pause;
+pub mod preflight;
 mod prepare;
 mod redaction;
 pub mod replies;

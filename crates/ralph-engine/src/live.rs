@@ -149,8 +149,13 @@ pub(crate) struct Heard {
 
 /// Writes down what happened at the gate.
 pub(crate) fn take_news(journal: &mut Journal, gate: &dyn Gatekeeper) -> Result<Heard, RunError> {
+    write_down(journal, gate.news())
+}
+
+/// Writes down news of a gate.
+pub(crate) fn write_down(journal: &mut Journal, all: Vec<GateNews>) -> Result<Heard, RunError> {
     let mut heard = Heard::default();
-    for news in gate.news() {
+    for news in all {
         let iteration = journal.state().iteration;
         let event = match news {
             GateNews::Charged {

@@ -13,7 +13,7 @@ use ralph_core::ports::{
 };
 use ralph_core::price::Price;
 use ralph_core::profile::ModelChoice;
-use ralph_core::run::{FailReason, PauseReason, RunStatus};
+use ralph_core::run::{FailReason, RunStatus};
 use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
 use tokio::sync::watch;
@@ -122,6 +122,8 @@ pub struct Run {
     pub(crate) told_profile: Option<String>,
     /// The iteration after which this process last asked the doctor by itself.
     pub(crate) doctor_tried: u32,
+    /// Whether somebody has looked from inside of the sandbox since work last stood still.
+    pub(crate) is_checked: bool,
     /// Whether the sandbox was made anew though an iteration was open in the last one.
     sandbox_lost: bool,
 }
@@ -177,6 +179,7 @@ fn settle(journal: &mut Journal, error: &RunError) -> Result<RunStatus, RunError
         | RunError::Git(_)
         | RunError::Scm(_)
         | RunError::Model(_)
+        | RunError::Unfit(_)
         | RunError::Contract(_) => RunStatus::Paused(error.pause_reason()),
     };
     journal.append(Event::StatusChanged {
@@ -215,6 +218,7 @@ impl Prepared {
             warned,
             told_profile: None,
             doctor_tried: 0,
+            is_checked: false,
             sandbox_lost: self.ready.made_anew && open,
         }
     }
@@ -288,6 +292,9 @@ impl Run {
             self.take_up_profile()?;
             if let Some(status) = self.out_of_budget() {
                 return self.end(status).await;
+            }
+            if !self.is_checked {
+                self.check_sandbox().await?;
             }
             iteration::iterate(self).await?;
         }
@@ -473,20 +480,6 @@ impl Run {
             self.wait_for_person().await?;
         }
         self.run_errands().await
-    }
-
-    async fn wait_for_person(&mut self) -> Result<(), RunError> {
-        let before = self.state().status.clone();
-        self.log_activity("paused by a person")?;
-        self.files.sync()?;
-        self.set_status(RunStatus::Paused(PauseReason::Person))?;
-        while self.control.wish == Some(Wish::Pause) {
-            let call = self.control.next().await;
-            answer(&mut self.journal, &mut self.control, call)?;
-            self.run_errands().await?;
-        }
-        self.log_activity("resumed by a person")?;
-        self.set_status(before)
     }
 }
 

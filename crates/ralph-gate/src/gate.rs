@@ -211,6 +211,13 @@ impl Gate {
         rules.add(entry);
     }
 
+    /// Forgets that a refused host was announced: the next attempt is announced again.
+    pub fn forget(&self, host: &Host) {
+        let told = &self.inner.told;
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.remove(host);
+    }
+
     /// Returns what the sandbox may reach by now.
     pub fn rules(&self) -> Rules {
         let rules = self

@@ -1,9 +1,14 @@
 //! The gate port: what a run asks of the one door out of its sandbox, and what it hears from there.
 
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+
 use serde::{Deserialize, Serialize};
 
 use super::model::Usage;
 use crate::money::Usd;
+
+/// Where the credential port of a gate is inside of a sandbox. It answers `/health` to everybody.
+pub const CREDENTIALS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4141));
 
 /// What happened at the gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,4 +70,6 @@ pub trait Gatekeeper: Send + Sync {
     fn notice_command(&self, _command: Option<&str>) {}
     /// Lets commands reach a host from now on, or says why that is no host.
     fn allow_host(&self, host: &str) -> Result<(), String>;
+    /// Forgets that it has told of a refused host: the next one who wants to reach it is news again.
+    fn forget_host(&self, host: &str);
 }

@@ -10,7 +10,7 @@ use super::args::RunArgs;
 use super::context::Context;
 use super::error::CliError;
 use crate::config::{AGENTS_FILE, load_agents};
-use crate::tokens::{AgentName, Among, AuthMode, BaseUrl, Found, TokenError};
+use crate::tokens::{AgentName, Among, AuthMode, BaseUrl, Found, TokenError, Tokens};
 
 /// An agent that can be started.
 pub(crate) struct Access {
@@ -30,11 +30,12 @@ pub(crate) struct Login {
     pub(crate) route: Route,
     /// The address of the provider, if a person named one: it is reached even if it is private.
     pub(crate) named: Option<Endpoint>,
-    mode: AuthMode,
+    /// How the credential is shown to the provider.
+    pub(super) mode: AuthMode,
 }
 
 /// Returns who does the work: the flags win over the task.
-pub(super) fn engine(args: &RunArgs, contract: &Contract) -> Result<Engine, CliError> {
+pub(super) fn engine(args: &RunArgs, contract: Option<&Contract>) -> Result<Engine, CliError> {
     let chosen = args.engine.map(Engine::from);
     if chosen == Some(Engine::Actions) && args.agent.is_some() {
         return Err(CliError::usage(
@@ -46,7 +47,7 @@ pub(super) fn engine(args: &RunArgs, contract: &Contract) -> Result<Engine, CliE
     let usual = if args.agent.is_some() {
         Engine::Agent
     } else {
-        contract.engine
+        contract.map_or(Engine::Actions, |contract| contract.engine)
     };
     Ok(chosen.unwrap_or(usual))
 }
@@ -57,44 +58,69 @@ pub(super) async fn choose(
     contract: &Contract,
     context: &Context,
 ) -> Result<Option<Access>, CliError> {
-    if engine(args, contract)? == Engine::Actions {
+    if engine(args, Some(contract))? == Engine::Actions {
         return Ok(None);
     }
-    if args.profile.is_some() {
-        return Err(CliError::usage(
-            "`--profile` does not go with an agent",
-            "a profile says how ralph asks a model, and the agent asks its own",
-            "name the model with `--model`, as the agent names it",
-        ));
-    }
-    let name = args.agent.as_deref().or(contract.agent.as_deref());
+    refuse_profile(args)?;
     let plan = AgentPlan {
-        name: name.unwrap_or(AgentName::DEFAULT).to_owned(),
+        name: name(args, Some(contract)).to_owned(),
         model: args.model.clone(),
         auth: None,
     };
     access(&plan, context).await.map(Some)
 }
 
-/// Returns the agent of a plan, ready to be started with the same kind of credential.
-pub(super) async fn access(plan: &AgentPlan, context: &Context) -> Result<Access, CliError> {
+/// Returns the name of the agent that does the work, where one does.
+pub(super) fn name<'a>(args: &'a RunArgs, contract: Option<&'a Contract>) -> &'a str {
+    let of_task = contract.and_then(|contract| contract.agent.as_deref());
+    let named = args.agent.as_deref().or(of_task);
+    named.unwrap_or(AgentName::DEFAULT)
+}
+
+/// Refuses a profile for an agent.
+pub(super) fn refuse_profile(args: &RunArgs) -> Result<(), CliError> {
+    if args.profile.is_none() {
+        return Ok(());
+    }
+    Err(CliError::usage(
+        "`--profile` does not go with an agent",
+        "a profile says how ralph asks a model, and the agent asks its own",
+        "name the model with `--model`, as the agent names it",
+    ))
+}
+
+/// Returns the agent of a name.
+pub(super) fn preset(name: &str, context: &Context) -> Result<Preset, CliError> {
     let agents = load_agents(context.environment().directory())?;
-    let preset = agents.get(&plan.name).map_err(|error| {
+    let preset = agents.get(name).map_err(|error| {
         CliError::usage(
             error.to_string(),
             format!("there are `{}`", error.known.join("`, `")),
             format!("name one of them, or describe it in {AGENTS_FILE}"),
         )
     })?;
-    if preset.command.iter().any(|word| word.contains("{model}")) && plan.model.is_none() {
-        return Err(CliError::usage(
-            format!("agent `{}` has no model", plan.name),
-            "it cannot choose one by itself",
-            "name one with `--model`",
-        ));
+    Ok(preset.clone())
+}
+
+/// Refuses to start an agent without a model that cannot choose one.
+pub(super) fn require_model(preset: &Preset, model: Option<&str>) -> Result<(), CliError> {
+    let wants_one = preset.command.iter().any(|word| word.contains("{model}"));
+    if !wants_one || model.is_some() {
+        return Ok(());
     }
+    Err(CliError::usage(
+        format!("agent `{}` has no model", preset.name),
+        "it cannot choose one by itself",
+        "name one with `--model`",
+    ))
+}
+
+/// Returns the agent of a plan, ready to be started with the same kind of credential.
+pub(super) async fn access(plan: &AgentPlan, context: &Context) -> Result<Access, CliError> {
+    let preset = preset(&plan.name, context)?;
+    require_model(&preset, plan.model.as_deref())?;
     let wanted = plan.auth.as_deref().and_then(mode_named);
-    let found = find(preset, wanted, context).await?;
+    let found = find(&preset, wanted, &context.tokens(Among::All)?).await?;
     let mut model = plan.model.clone();
     let login = match found {
         None => None,
@@ -109,7 +135,7 @@ pub(super) async fn access(plan: &AgentPlan, context: &Context) -> Result<Access
         }
     };
     Ok(Access {
-        preset: preset.clone(),
+        preset,
         model,
         login,
     })
@@ -131,12 +157,11 @@ fn mode_named(name: &str) -> Option<AuthMode> {
 }
 
 /// Finds a credential that the agent can use; none if it needs none.
-async fn find(
+pub(super) async fn find(
     preset: &Preset,
     wanted: Option<AuthMode>,
-    context: &Context,
+    tokens: &Tokens,
 ) -> Result<Option<(Credential, Found)>, CliError> {
-    let tokens = context.tokens(Among::All)?;
     let mut missing = None;
     for owner in owners(preset) {
         let found = match tokens.ensure(&owner, wanted).await {
@@ -189,7 +214,8 @@ fn fits(kind: CredentialKind, mode: AuthMode) -> bool {
     }
 }
 
-fn login(credential: Credential, found: Found) -> Result<Login, CliError> {
+/// Returns what an agent logs in with, from a credential that was found.
+pub(super) fn login(credential: Credential, found: Found) -> Result<Login, CliError> {
     let Found { token, mode, .. } = found;
     let address = token.base_url;
     let unusable = |error: RouteError| {

@@ -123,12 +123,12 @@ pub enum Command {
     Demo(DemoArgs),
     /// Check everything that a run needs, without starting one
     #[command(
-        after_help = "Examples:\n  ralph preflight\n  ralph preflight tasks/login.md --sandbox docker\n\nExit codes: 0 all checks passed, 1 some failed"
+        after_help = "Examples:\n  ralph preflight\n  ralph preflight tasks/login.md --sandbox docker\n  ralph preflight --agent claude\n\nNothing is changed, and nobody on the network is asked: `ralph check-token` tells how long a credential holds, `ralph selftest` tries it out.\n\nExit codes: 0 all checks passed, 1 some failed"
     )]
     Preflight(PreflightArgs),
     /// Try out a sandbox provider on this machine
     #[command(
-        after_help = "Examples:\n  ralph selftest\n  ralph selftest --type local\n\nExit codes: 0 all checks passed, 1 some failed"
+        after_help = "Examples:\n  ralph selftest\n  ralph selftest --offline\n  ralph selftest --type local\n\nThe agent is asked to say ok once, with your token and a small model. With `--offline` a stand-in inside of this program answers it.\n\nExit codes: 0 all checks passed, 1 some failed"
     )]
     Selftest(SelftestArgs),
     /// Remove sandboxes that nobody uses any more
@@ -411,6 +411,12 @@ pub struct PreflightArgs {
     /// Look at this sandbox provider
     #[arg(long, value_name = "PROVIDER", value_parser = NonEmptyStringValueParser::new())]
     pub sandbox: Option<String>,
+    /// Choose who does the work
+    #[arg(long, value_enum)]
+    pub engine: Option<EngineName>,
+    /// Look at this agent: claude, codex, opencode, or one of config/agents.toml
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub agent: Option<String>,
     /// Look at this model profile
     #[arg(long, conflicts_with = "model", value_parser = NonEmptyStringValueParser::new())]
     pub profile: Option<String>,
@@ -433,9 +439,12 @@ pub struct SelftestArgs {
         default_value = "docker"
     )]
     pub provider: ProviderName,
-    /// The coding agent whose image is used
+    /// Try out this coding agent; left out, it is claude
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub agent: Option<String>,
+    /// Need no token and no network: the agent asks a stand-in for its provider inside of this program
+    #[arg(long)]
+    pub offline: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -71,7 +71,12 @@ impl From<Problem> for Outcome {
 
 impl From<CliError> for Outcome {
     fn from(error: CliError) -> Self {
-        Self::failed(format!("{}: {}", error.what, error.why), error.fix)
+        let what = if error.why.is_empty() {
+            error.what
+        } else {
+            format!("{}: {}", error.what, error.why)
+        };
+        Self::failed(what, error.fix)
     }
 }
 

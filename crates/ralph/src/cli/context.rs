@@ -129,14 +129,25 @@ impl Context {
 
     /// Returns the credentials of agents, from these places.
     pub fn tokens(&self, among: Among) -> Result<Tokens, CliError> {
-        Ok(Tokens::new(Sources {
+        Ok(self.tokens_in(&self.state()?, among))
+    }
+
+    /// Returns the credentials of agents for looking only: the state directory is neither made nor
+    /// changed.
+    pub(crate) fn tokens_to_look(&self) -> Result<Tokens, CliError> {
+        let root = self.environment.state_dir()?;
+        Ok(self.tokens_in(&StateDir::unopened(root), Among::All))
+    }
+
+    fn tokens_in(&self, state: &StateDir, among: Among) -> Tokens {
+        Tokens::new(Sources {
             among,
-            files: self.state()?.tokens(),
+            files: state.tokens(),
             keyring: wire::keyring(self.search_path()),
             variables: self.environment.agent_credentials(),
             gateway: self.environment.gateway(),
             clock: self.clock(),
-        }))
+        })
     }
 
     /// Remembers a secret that did not come from the environment, so that nothing prints it.

@@ -1,14 +1,12 @@
 //! The gate as a way out of sandboxes.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use async_trait::async_trait;
+use ralph_core::ports::CREDENTIALS;
 use ralph_gate::{Arrival, Gate, Listener};
 use ralph_providers::sandbox::way_out::{self, Connection, Listening, WayOut};
 
-/// Where the credential port is inside of a sandbox.
-pub const CREDENTIALS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4141));
 /// Where the HTTP proxy is inside of a sandbox.
 const PROXY: &str = "127.0.0.1:3128";
 /// What programs reach without the proxy: themselves.

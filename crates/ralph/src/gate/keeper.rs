@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ralph_core::budget::Limits as Budgets;
-use ralph_core::net::Entry;
+use ralph_core::net::{Entry, Host};
 use ralph_core::ports::{Allowance, GateNews, Gatekeeper};
 use ralph_gate::{Audit, Blocked, Charge, Gate, Listener, Meter, Sink};
 
@@ -159,5 +159,11 @@ impl Gatekeeper for Keeper {
             gate.allow(entry);
         }
         Ok(())
+    }
+
+    fn forget_host(&self, host: &str) {
+        if let (Some(gate), Ok(host)) = (self.gate.get(), Host::parse(host)) {
+            gate.forget(&host);
+        }
     }
 }

@@ -13,8 +13,9 @@ mod port;
 mod records;
 
 pub use authorities::known_authorities;
-pub use door::{CREDENTIALS, Door};
+pub use door::Door;
 pub use keeper::Keeper;
 pub use open::Opening;
 pub use port::Port;
+pub use ralph_core::ports::CREDENTIALS;
 pub use records::Records;

@@ -1,7 +1,7 @@
 //! The list of checks.
 
 use super::ground::Ground;
-use super::{machine, project, sandbox};
+use super::{agent, machine, network, project, sandbox};
 use crate::cli::checks::Outcome;
 
 /// One check.
@@ -12,7 +12,10 @@ pub(super) enum Check {
     Settings,
     Task,
     Repository,
+    Agent,
+    Credential,
     Model,
+    Network,
     Sandbox,
     Image,
     Disk,
@@ -20,13 +23,16 @@ pub(super) enum Check {
 
 impl Check {
     /// All checks, in the order in which they are told.
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Git,
         Self::State,
         Self::Settings,
         Self::Task,
         Self::Repository,
+        Self::Agent,
+        Self::Credential,
         Self::Model,
+        Self::Network,
         Self::Sandbox,
         Self::Image,
         Self::Disk,
@@ -40,7 +46,10 @@ impl Check {
             Self::Settings => "settings",
             Self::Task => "task file",
             Self::Repository => "repository",
+            Self::Agent => "agent",
+            Self::Credential => "credential",
             Self::Model => "model",
+            Self::Network => "network",
             Self::Sandbox => "sandbox",
             Self::Image => "image",
             Self::Disk => "disk space",
@@ -55,22 +64,31 @@ impl Check {
             Self::Settings => Some(project::settings(ground)),
             Self::Task => project::task(ground),
             Self::Repository => project::repository(ground).await,
+            Self::Agent => agent::preset(ground),
+            Self::Credential => agent::credential(ground).await,
             Self::Model => Some(project::model(ground)),
+            Self::Network => network::gate(ground).await,
             Self::Sandbox => Some(sandbox::provider(ground).await),
             Self::Image => sandbox::image(ground).await,
             Self::Disk => Some(machine::disk(ground)),
         }
     }
 
-    /// Says why a check was left out.
-    pub(super) fn left_out(self) -> &'static str {
+    /// Says why a check was left out, unless another has said it.
+    pub(super) fn left_out(self) -> Option<&'static str> {
         match self {
-            Self::Task => "there is no ralph_task.md here, so no task file was checked",
-            Self::Repository => "without a task file no repository was checked",
-            Self::Image => "this sandbox provider needs no image",
-            Self::Git | Self::State | Self::Settings | Self::Model | Self::Sandbox | Self::Disk => {
-                "there is nothing to check"
-            }
+            Self::Task => Some("there is no ralph_task.md here, so no task file was checked"),
+            Self::Repository => Some("without a task file no repository was checked"),
+            Self::Agent => Some("ralph asks the model itself, so no agent was checked"),
+            Self::Network => Some("commands of this sandbox provider reach whatever you reach"),
+            Self::Image => Some("this sandbox provider needs no image"),
+            Self::Git
+            | Self::State
+            | Self::Settings
+            | Self::Credential
+            | Self::Model
+            | Self::Sandbox
+            | Self::Disk => None,
         }
     }
 }

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use ralph_core::lint::{self, Report};
-use ralph_core::plan::ContainerPlan;
-use ralph_core::task::TaskFile;
+use ralph_core::plan::{ContainerPlan, Engine as Who};
+use ralph_core::task::{Contract, TaskFile};
+use ralph_providers::agent::Preset;
 use ralph_providers::docker::{Engine, Facts};
 
 use crate::cli::args::{Again, PreflightArgs, RunArgs, TASK_FILE};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::{container, lint as lint_command, planning};
+use crate::cli::{agent, container, lint as lint_command, planning};
 use crate::config::{Profiles, Settings};
 use crate::wire::Wiring;
 
@@ -24,6 +25,44 @@ pub(super) struct Task {
     pub(super) report: Result<Report, std::io::Error>,
 }
 
+/// Who does the work of the run that would be started.
+pub(super) enum Worker {
+    /// A model that ralph asks itself.
+    Model,
+    /// An agent's program.
+    Agent(Result<Preset, CliError>),
+    /// The flags contradict each other.
+    Contradiction(CliError),
+    /// The task file says it, and cannot be used.
+    Unknown,
+}
+
+impl Worker {
+    fn find(args: &RunArgs, task: Option<&Task>, context: &Context) -> Self {
+        let contract = task.and_then(Task::usable).map(|task| &task.contract);
+        let is_said = args.engine.is_some() || args.agent.is_some();
+        if task.is_some() && contract.is_none() && !is_said {
+            return Self::Unknown;
+        }
+        match agent::engine(args, contract) {
+            Ok(Who::Actions) => Self::Model,
+            Ok(Who::Agent) => {
+                let name = agent::name(args, contract);
+                Self::Agent(agent::preset(name, context))
+            }
+            Err(error) => Self::Contradiction(error),
+        }
+    }
+
+    /// Returns the agent, if one that there is does the work.
+    pub(super) fn preset(&self) -> Option<&Preset> {
+        match self {
+            Self::Agent(Ok(preset)) => Some(preset),
+            Self::Agent(Err(_)) | Self::Model | Self::Contradiction(_) | Self::Unknown => None,
+        }
+    }
+}
+
 /// What the checks look at.
 pub(super) struct Ground<'a> {
     pub(super) context: &'a Context,
@@ -33,6 +72,8 @@ pub(super) struct Ground<'a> {
     pub(super) settings: Result<Settings, CliError>,
     pub(super) profiles: Result<Profiles, CliError>,
     pub(super) task: Option<Task>,
+    /// Who does the work.
+    pub(super) worker: Worker,
     /// What git says about its version.
     pub(super) git: Result<String, CliError>,
     /// The name of the sandbox provider.
@@ -55,8 +96,8 @@ impl<'a> Ground<'a> {
         let sandbox = planning::sandbox_name(&args, usable, context);
         let container = match sandbox.as_deref() {
             Ok("docker") => {
-                let resources = usable.and_then(|task| task.contract.sandbox_resources);
-                Some(container::plan_for(resources, context).await)
+                let contract = usable.map(|task| &task.contract);
+                Some(container_plan(contract, context).await)
             }
             Ok(_) | Err(_) => None,
         };
@@ -65,6 +106,7 @@ impl<'a> Ground<'a> {
             Some(Err(_)) | None => None,
         };
         Self {
+            worker: Worker::find(&args, task.as_ref(), context),
             git: planning::require_git(&context.git_to_look()).await,
             profiles: context.profiles(),
             context,
@@ -110,8 +152,8 @@ fn run_args(args: PreflightArgs) -> RunArgs {
         file: args.file.unwrap_or_else(|| TASK_FILE.into()),
         repo: args.repo,
         sandbox: args.sandbox,
-        engine: None,
-        agent: None,
+        engine: args.engine,
+        agent: args.agent,
         profile: args.profile,
         model: args.model,
         rebuild: false,
@@ -122,6 +164,19 @@ fn run_args(args: PreflightArgs) -> RunArgs {
             resume: false,
         },
     }
+}
+
+/// Returns what the containers are like, with the image that the task asks for.
+async fn container_plan(
+    contract: Option<&Contract>,
+    context: &Context,
+) -> Result<ContainerPlan, CliError> {
+    let resources = contract.and_then(|contract| contract.sandbox_resources);
+    let mut plan = container::plan_for(resources, context).await?;
+    if let Some(image) = contract.and_then(|contract| contract.sandbox_image.as_ref()) {
+        plan.image.clone_from(image);
+    }
+    Ok(plan)
 }
 
 /// Speaks to the engine. Why one does not answer is told by the provider.

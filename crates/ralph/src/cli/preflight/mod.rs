@@ -2,13 +2,17 @@
 //!
 //! - `command` makes the checks of `check::Check::ALL` one after the other; a new one is a variant there.
 //! - `ground` is what they look at, read once.
-//! - `machine`, `project` and `sandbox` hold the checks themselves.
+//! - `machine`, `project`, `agent`, `network` and `sandbox` hold the checks themselves.
 
+mod agent;
 mod check;
 mod command;
 mod ground;
 mod machine;
+mod network;
 mod project;
 mod sandbox;
 
+pub(super) use agent::place_and_end;
 pub(super) use command::run;
+pub(super) use network::{closed, told};

@@ -5,7 +5,8 @@ use std::io::ErrorKind;
 use ralph_core::lint::Severity;
 use ralph_core::ports::Problem;
 
-use super::ground::{Ground, Task};
+use super::ground::{Ground, Task, Worker};
+use crate::cli::agent;
 use crate::cli::checks::Outcome;
 use crate::cli::error::CliError;
 use crate::cli::planning::{self, Source};
@@ -72,8 +73,27 @@ pub(super) async fn repository(ground: &Ground<'_>) -> Option<Outcome> {
     })
 }
 
-/// A model is chosen, and this version has it.
+/// A model is chosen, and this version has it; an agent asks one of its own.
 pub(super) fn model(ground: &Ground<'_>) -> Outcome {
+    match &ground.worker {
+        Worker::Model | Worker::Unknown => asked_model(ground),
+        Worker::Contradiction(_) | Worker::Agent(Err(_)) => {
+            Outcome::NotRun("nobody knows which agent asks it".into())
+        }
+        Worker::Agent(Ok(preset)) => {
+            let model = ground.args.model.as_deref();
+            match agent::require_model(preset, model) {
+                Ok(()) => Outcome::Passed(match model {
+                    Some(model) => format!("`{}` is told to use `{model}`", preset.name),
+                    None => format!("`{}` chooses one itself", preset.name),
+                }),
+                Err(error) => error.into(),
+            }
+        }
+    }
+}
+
+fn asked_model(ground: &Ground<'_>) -> Outcome {
     if ground.task.is_some() && ground.usable_task().is_none() && ground.args.model.is_none() {
         return Outcome::NotRun("the task file cannot be used, and may choose one".into());
     }

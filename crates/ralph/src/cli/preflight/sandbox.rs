@@ -1,6 +1,8 @@
 //! What the sandbox provider must have.
 
-use ralph_core::ports::Isolation;
+use ralph_core::image::AgentImage;
+use ralph_core::plan::ContainerPlan;
+use ralph_core::ports::{Isolation, Problem};
 
 use super::ground::Ground;
 use crate::cli::checks::Outcome;
@@ -43,11 +45,50 @@ pub(super) async fn image(ground: &Ground<'_>) -> Option<Outcome> {
         return Some(Outcome::NotRun("no Docker Engine answers".into()));
     };
     if plan.image == Base::AUTO {
-        let words = "the agent's own image, which is built when it is first needed";
-        return Some(Outcome::Passed(words.into()));
+        return Some(agents_image(ground, plan).await);
     }
     Some(match ready_image::find(engine, facts, &plan.image).await {
         Ok(image) => Outcome::Passed(image.to_string()),
         Err(problem) => problem.into(),
     })
+}
+
+/// Looks at the image that ships for whoever does the work. That it is missing is fine: it is built.
+async fn agents_image(ground: &Ground<'_>, plan: &ContainerPlan) -> Outcome {
+    let (Ok(wiring), Ok(settings)) = (&ground.wiring, &ground.settings) else {
+        return Outcome::NotRun("the settings cannot be used".into());
+    };
+    let preset = ground.worker.preset();
+    let agent = preset.map_or(AgentImage::Plain, |preset| {
+        AgentImage::of_agent(&preset.image)
+    });
+    let looked = async || {
+        let base = Base::of_settings(&plan.image, &settings.sandbox.base_image);
+        let base = base.map_err(|error| Problem {
+            what: error.to_string(),
+            fix: "correct `base_image` in ralph.toml".into(),
+        })?;
+        let Base::Agent { on } = base else {
+            return Ok(None);
+        };
+        let images = wiring.images(plan.engine.as_deref()).await;
+        let images = images.map_err(|error| error.problem())?;
+        let tag = images.base_tag(agent, on.as_ref()).await;
+        let Some(tag) = tag.map_err(|error| error.problem())? else {
+            return Ok(None);
+        };
+        let is_here = images.exists(&tag).await;
+        let is_here = is_here.map_err(|error| error.problem())?;
+        Ok::<_, Problem>(Some((tag, is_here)))
+    };
+    match looked().await {
+        Ok(Some((tag, true))) => Outcome::Passed(tag.to_string()),
+        Ok(Some((tag, false))) => {
+            Outcome::Passed(format!("{tag}, which is built when it is first needed"))
+        }
+        Ok(None) => Outcome::Passed(format!(
+            "the image `{agent}`, which is built when it is first needed"
+        )),
+        Err(problem) => problem.into(),
+    }
 }

@@ -1,12 +1,14 @@
 //! The checks of Docker sandboxes.
 
 use ralph_core::plan::ContainerPlan;
-use ralph_core::ports::{Problem, SandboxProvider};
+use ralph_core::ports::{Problem, SandboxError, SandboxProvider as _};
 use ralph_providers::docker::{Engine, Facts};
 
+use super::account::Account;
 use super::command::{PREREQUISITES, leave_out, prerequisites, unless_interrupted};
+use super::gateway::Gateway;
 use super::session::{Session, broken};
-use super::{basics, image, walls};
+use super::{auth, basics, image, walls};
 use crate::cli::args::SelftestArgs;
 use crate::cli::checks::{Checks, Outcome};
 use crate::cli::container;
@@ -14,108 +16,145 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::wire::Wiring;
 
+const TOKEN: &str = "check token";
 const ENGINE: &str = "engine";
+const HEALTH: &str = "proxy health";
 const IMAGE: &str = "build image";
 const CREATE: &str = "create sandbox";
+const POLICY: &str = "network policy";
+const GATE: &str = "gate reachable from sandbox";
+const AUTH: &str = "agent auth via gate";
+const NETWORK: &str = "network isolation";
 const EXEC: &str = "run a command";
 const FILES: &str = "files";
 const USER: &str = "unprivileged user";
-const NETWORK: &str = "network isolation";
 const TIMEOUT: &str = "timeout";
 const LIMITS: &str = "limits";
 const CLEANUP: &str = "cleanup";
 
+/// What comes before there is a sandbox, in its order.
+const OUTSIDE: [&str; 6] = [TOKEN, PREREQUISITES, ENGINE, HEALTH, IMAGE, CREATE];
 /// What needs a sandbox.
-const INSIDE: [&str; 7] = [EXEC, FILES, USER, NETWORK, TIMEOUT, LIMITS, CLEANUP];
+const INSIDE: [&str; 10] = [
+    POLICY, GATE, AUTH, NETWORK, EXEC, FILES, USER, TIMEOUT, LIMITS, CLEANUP,
+];
 
-/// Tries out Docker sandboxes. Without an engine, an image or a sandbox the rest is not tried.
+/// Tries out Docker sandboxes with an agent behind the gate. Without a token, an engine, a gate, an
+/// image or a sandbox the rest is not tried.
 pub(super) async fn run(
     args: &SelftestArgs,
     checks: &mut Checks,
     context: &Context,
 ) -> Result<(), CliError> {
     let wiring = context.wiring()?;
-    let ground = Ground {
-        wiring: &wiring,
-        plan: container::plan_for(None, context).await,
-    };
-    let ready = ground.outside(args, checks, context).await?;
-    match ready {
-        Ok(plan) => ground.inside(checks, &plan).await,
-        Err(why) => {
-            checks.add(CREATE, Outcome::NotRun(why.into()))?;
-            leave_out(checks, &INSIDE, why)
+    match Ready::get(args, checks, context, &wiring).await? {
+        Ok(ready) => ready.inside(checks, &wiring).await,
+        Err(missing) => {
+            let after = OUTSIDE.iter().skip_while(|name| **name != missing.check);
+            let rest: Vec<&str> = after.skip(1).chain(&INSIDE).copied().collect();
+            leave_out(checks, &rest, missing.why)
         }
     }
 }
 
-/// What the checks need.
-struct Ground<'a> {
-    wiring: &'a Wiring,
-    plan: Result<ContainerPlan, CliError>,
+/// Why the rest cannot be tried.
+struct Missing {
+    /// The last check that was made.
+    check: &'static str,
+    why: &'static str,
 }
 
-impl Ground<'_> {
-    /// Looks at everything that a sandbox needs. The answer is what sandboxes are made from, or why none
-    /// can be made.
-    async fn outside(
-        &self,
+/// Everything that a sandbox needs.
+struct Ready {
+    account: Account,
+    gateway: Gateway,
+    plan: ContainerPlan,
+}
+
+impl Ready {
+    /// Looks at everything that a sandbox needs.
+    async fn get(
         args: &SelftestArgs,
         checks: &mut Checks,
         context: &Context,
-    ) -> Result<Result<ContainerPlan, &'static str>, CliError> {
-        let outcome = prerequisites(context).await;
-        let is_missing = outcome.is_failure();
-        checks.add(PREREQUISITES, outcome)?;
-        if is_missing {
-            let why = "a program is missing";
-            leave_out(checks, &[ENGINE, IMAGE], why)?;
-            return Ok(Err(why));
-        }
-        let (plan, engine, facts) = match self.engine().await {
-            Ok(reached) => reached,
-            Err(outcome) => {
-                let why = "no engine can be used";
-                checks.add(ENGINE, outcome)?;
-                leave_out(checks, &[IMAGE], why)?;
-                return Ok(Err(why));
+        wiring: &Wiring,
+    ) -> Result<Result<Self, Missing>, CliError> {
+        let missing = |check, why| Ok(Err(Missing { check, why }));
+        let mut account = match Account::find(args, context).await {
+            Ok(account) => account,
+            Err(error) => {
+                checks.add(TOKEN, error.into())?;
+                return missing(TOKEN, "there is no token to use");
             }
         };
-        checks.add(ENGINE, Outcome::Passed(told(&engine, &facts)))?;
-        let agent = args.agent.as_deref();
-        let built = image::build(agent, plan, checks, context, self.wiring).await?;
-        Ok(built.ok_or("there is no image to use"))
-    }
-
-    /// The engine answers, and its machine has what the settings ask for.
-    async fn engine(&self) -> Result<(&ContainerPlan, Engine, Facts), Outcome> {
-        let plan = self.plan.as_ref().map_err(Clone::clone)?;
-        let problems = self.wiring.docker(Some(plan)).preflight().await;
-        if !problems.is_empty() {
-            return Err(Outcome::Failed(problems));
+        checks.add(TOKEN, Outcome::Passed(account.told.clone()))?;
+        if !passes(checks, PREREQUISITES, prerequisites(context).await)? {
+            return missing(PREREQUISITES, "a program is missing");
         }
-        let (engine, facts) = reach(plan).await?;
-        Ok((plan, engine, facts))
+        let plan = container::plan_for(None, context).await;
+        let plan = match engine(plan, wiring).await {
+            Ok((plan, told)) => {
+                checks.add(ENGINE, Outcome::Passed(told))?;
+                plan
+            }
+            Err(outcome) => {
+                checks.add(ENGINE, outcome)?;
+                return missing(ENGINE, "no engine can be used");
+            }
+        };
+        let gateway = match Gateway::open(&mut account, context, wiring).await {
+            Ok(gateway) => gateway,
+            Err(error) => {
+                checks.add(HEALTH, error.into())?;
+                return missing(HEALTH, "there is no gate");
+            }
+        };
+        if !passes(checks, HEALTH, gateway.health().await)? {
+            return missing(HEALTH, "there is no gate");
+        }
+        let agent = &account.preset.image;
+        let built = image::build(agent, &plan, checks, context, wiring).await?;
+        Ok(match built {
+            Some(plan) => Ok(Self {
+                account,
+                gateway,
+                plan,
+            }),
+            None => Err(Missing {
+                check: IMAGE,
+                why: "there is no image to use",
+            }),
+        })
     }
 
-    /// Makes a sandbox, tries it out, and removes it whatever happens.
-    async fn inside(&self, checks: &mut Checks, plan: &ContainerPlan) -> Result<(), CliError> {
-        let small = ContainerPlan {
+    /// Makes sandboxes, tries them out, and removes them whatever happens.
+    async fn inside(&self, checks: &mut Checks, wiring: &Wiring) -> Result<(), CliError> {
+        let provider = wiring.docker(Some(&self.plan));
+        let provider = provider.with_way_out(self.gateway.way_out());
+        // Little is used up sooner.
+        let little = wiring.docker(Some(&ContainerPlan {
             memory: Some(walls::LIMITS.memory),
             disk: walls::LIMITS.disk,
             processes: walls::LIMITS.processes,
-            ..plan.clone()
-        };
-        let provider = self.wiring.docker(Some(&small));
-        let session = match Session::begin(&provider).await {
+            ..self.plan.clone()
+        }));
+        let name = format!("agent-loop-selftest-{}", self.account.preset.name);
+        let session = match Session::begin(&provider, &name).await {
             Ok(session) => session,
             Err(error) => {
                 checks.add(CREATE, broken(error))?;
                 return leave_out(checks, &INSIDE, "there is no sandbox");
             }
         };
-        let tried = unless_interrupted(try_out(checks, &session)).await;
-        let ended = session.end().await;
+        let told = format!("{} for {name}", session.sandbox.id());
+        checks.add(CREATE, Outcome::Passed(told))?;
+        let small = Session::begin(&little, &name).await;
+        let tried = unless_interrupted(self.try_out(checks, &session, &small, wiring)).await;
+        let mut ended = vec![session.end().await];
+        if let Ok(small) = small {
+            ended.push(small.end().await);
+        }
+        let ended = all(ended);
         let is_green = !ended.is_failure();
         checks.add(CLEANUP, ended)?;
         if is_green {
@@ -123,16 +162,74 @@ impl Ground<'_> {
         }
         tried.unwrap_or_else(|| Err(interrupted()))
     }
+
+    async fn try_out(
+        &self,
+        checks: &mut Checks,
+        session: &Session<'_>,
+        small: &Result<Session<'_>, SandboxError>,
+        wiring: &Wiring,
+    ) -> Result<(), CliError> {
+        let Self {
+            account, gateway, ..
+        } = self;
+        let look = gateway.look();
+        match look.at(&*session.sandbox).await {
+            Ok(seen) => {
+                checks.add(POLICY, gateway.policy())?;
+                checks.add(GATE, walls::gate(&look, &seen))?;
+                let auth = auth::through_gate(session, account, gateway, wiring).await;
+                checks.add(AUTH, auth)?;
+                checks.add(NETWORK, walls::network(session, &look, &seen).await)?;
+            }
+            Err(error) => {
+                checks.add(POLICY, broken(error))?;
+                leave_out(checks, &[GATE, AUTH, NETWORK], "no command can be run")?;
+            }
+        }
+        checks.add(EXEC, basics::exec(session).await)?;
+        checks.add(FILES, basics::files(session).await)?;
+        checks.add(USER, walls::user(session).await)?;
+        checks.add(TIMEOUT, basics::timeout(session).await)?;
+        let limits = match small {
+            Ok(small) => walls::limits(small).await,
+            Err(error) => Outcome::failed(error.to_string(), "look at it with `ralph preflight`"),
+        };
+        checks.add(LIMITS, limits)
+    }
 }
 
-async fn try_out(checks: &mut Checks, session: &Session<'_>) -> Result<(), CliError> {
-    checks.add(CREATE, Outcome::Passed(session.sandbox.id().to_string()))?;
-    checks.add(EXEC, basics::exec(session).await)?;
-    checks.add(FILES, basics::files(session).await)?;
-    checks.add(USER, walls::user(session).await)?;
-    checks.add(NETWORK, walls::network(session).await)?;
-    checks.add(TIMEOUT, basics::timeout(session).await)?;
-    checks.add(LIMITS, walls::limits(session).await)
+/// Adds a check and tells whether nothing is wrong.
+fn passes(checks: &mut Checks, name: &'static str, outcome: Outcome) -> Result<bool, CliError> {
+    let passed = !outcome.is_failure();
+    checks.add(name, outcome)?;
+    Ok(passed)
+}
+
+/// Makes one outcome of several.
+fn all(outcomes: Vec<Outcome>) -> Outcome {
+    let (mut problems, mut seen) = (Vec::new(), Vec::new());
+    for outcome in outcomes {
+        match outcome {
+            Outcome::Passed(text) | Outcome::NotRun(text) => seen.push(text),
+            Outcome::Failed(more) => problems.extend(more),
+        }
+    }
+    Outcome::of(problems, || seen.join(", "))
+}
+
+/// The engine answers, and its machine has what the settings ask for.
+async fn engine(
+    plan: Result<ContainerPlan, CliError>,
+    wiring: &Wiring,
+) -> Result<(ContainerPlan, String), Outcome> {
+    let plan = plan?;
+    let problems = wiring.docker(Some(&plan)).preflight().await;
+    if !problems.is_empty() {
+        return Err(Outcome::Failed(problems));
+    }
+    let (engine, facts) = reach(&plan).await?;
+    Ok((plan, told(&engine, &facts)))
 }
 
 /// Says that a person or the system ended the selftest.

@@ -21,7 +21,7 @@ const MAX_BYTES: u64 = 20 << 20;
 /// Builds what sandboxes of this plan are made from. The answer is the plan with that image; none if
 /// there is no image.
 pub(super) async fn build(
-    agent: Option<&str>,
+    agent: &str,
     plan: &ContainerPlan,
     checks: &mut Checks,
     context: &Context,
@@ -38,7 +38,7 @@ pub(super) async fn build(
         }
     };
     let mut recipe = Recipe {
-        agent: AgentImage::of_agent(agent.unwrap_or("plain")),
+        agent: AgentImage::of_agent(agent),
         base,
         project: None,
     };

@@ -40,7 +40,7 @@ pub(super) async fn run(checks: &mut Checks, context: &Context) -> Result<(), Cl
 }
 
 async fn inside(checks: &mut Checks, provider: &dyn SandboxProvider) -> Result<(), CliError> {
-    let session = match Session::begin(provider).await {
+    let session = match Session::begin(provider, "selftest").await {
         Ok(session) => session,
         Err(error) => {
             checks.add(CREATE, broken(error))?;

@@ -39,10 +39,16 @@ pub(super) struct Answer {
 }
 
 impl<'a> Session<'a> {
-    /// Makes the sandbox. Its mark lets it be found if this process is killed.
-    pub(super) async fn begin(provider: &'a dyn SandboxProvider) -> Result<Self, SandboxError> {
+    /// Makes the sandbox. Its marks let it be found if this process is killed.
+    pub(super) async fn begin(
+        provider: &'a dyn SandboxProvider,
+        name: &str,
+    ) -> Result<Self, SandboxError> {
+        let labels = [("purpose", "selftest"), ("name", name)];
         let spec = SandboxSpec {
-            labels: [("purpose".to_owned(), "selftest".to_owned())].into(),
+            labels: labels
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into(),
             env: std::collections::BTreeMap::new(),
         };
         let sandbox = provider.create(&spec).await?;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use ralph_core::net::Host;
 use ralph_core::ports::{Ended, Exec, Problem};
+use ralph_engine::preflight::{Look, Seen};
 
 use super::session::{QUICK, Session, broken};
 use crate::cli::checks::Outcome;
@@ -25,9 +27,7 @@ pub(super) const LIMITS: Limits = Limits {
     processes: 64,
 };
 
-/// An address that answers everywhere, if there is a network at all.
-const PUBLIC: &str = "1.1.1.1";
-/// How long a connection is tried.
+/// How long a name is looked for.
 const CONNECTION: Duration = Duration::from_secs(5);
 
 /// Commands run as somebody without any power.
@@ -59,29 +59,55 @@ pub(super) async fn user(session: &Session<'_>) -> Outcome {
     })
 }
 
-/// Nothing outside can be reached.
-pub(super) async fn network(session: &Session<'_>) -> Outcome {
-    let mut seen = Vec::new();
-    for look in [
+/// The gate answers from inside.
+pub(super) fn gate(look: &Look, seen: &Seen) -> Outcome {
+    match seen.gate_answers(look) {
+        Some(true) => {
+            let place = look.gate.map(|gate| gate.to_string()).unwrap_or_default();
+            Outcome::Passed(format!("it answers at {place}"))
+        }
+        Some(false) => Outcome::failed(
+            "the gate does not answer from inside of the sandbox",
+            "look whether the engine runs on this machine, or speaks to it over a connection that holds",
+        ),
+        None => Outcome::NotRun(untried(look, seen)),
+    }
+}
+
+/// Nothing outside can be reached but through the gate, and there nothing that is not allowed.
+pub(super) async fn network(session: &Session<'_>, look: &Look, seen: &Seen) -> Outcome {
+    let leaks = seen.leaks(look);
+    if !leaks.is_empty() {
+        return Outcome::Failed(leaks);
+    }
+    let mut words = seen.walls(look);
+    if words.is_empty() {
+        return Outcome::NotRun(untried(look, seen));
+    }
+    for looked in [
+        names(session, look.forbidden.as_ref()).await,
         interfaces(session).await,
-        connection(session).await,
-        names(session).await,
     ] {
-        match look {
-            Ok(text) => seen.push(text),
+        match looked {
+            Ok(text) => words.extend(text),
             Err(outcome) => return outcome,
         }
     }
-    Outcome::Passed(seen.join(", "))
+    Outcome::Passed(words.join(", "))
+}
+
+fn untried(look: &Look, seen: &Seen) -> String {
+    let why = seen.left_out(look);
+    why.unwrap_or_else(|| "nobody tried it".into())
 }
 
 fn leak(what: impl Into<String>) -> Outcome {
-    let fix = "do not run tasks on this engine; a sandbox must have no network";
+    let fix = "do not run tasks on this engine; a sandbox must have no network of its own";
     Outcome::failed(what, fix)
 }
 
 /// Tunnels that a kernel shows in every network do not count: they are down and lead nowhere.
-async fn interfaces(session: &Session<'_>) -> Result<String, Outcome> {
+async fn interfaces(session: &Session<'_>) -> Result<Option<String>, Outcome> {
     let look = r#"while IFS=: read -r name rest; do
             case $name in *"|"*) continue ;; esac
             name=${name##* }
@@ -91,7 +117,7 @@ async fn interfaces(session: &Session<'_>) -> Result<String, Outcome> {
     let told = session.succeed(look).await?;
     let up: Vec<&str> = told.lines().filter_map(is_up).collect();
     if up.is_empty() {
-        Ok("there is no interface but lo".into())
+        Ok(Some("there is no interface but lo".into()))
     } else {
         Err(leak(format!(
             "the sandbox has the network interface {}",
@@ -108,15 +134,17 @@ fn is_up(line: &str) -> Option<&str> {
     (name != "lo" && flags & 1 == 1).then_some(name)
 }
 
-async fn connection(session: &Session<'_>) -> Result<String, Outcome> {
+/// Every name that may be reached has an address inside; no other has one.
+async fn names(session: &Session<'_>, forbidden: Option<&Host>) -> Result<Option<String>, Outcome> {
+    let Some(host) = forbidden else {
+        return Ok(None);
+    };
     let command = format!(
-        r#"if command -v bash >/dev/null 2>&1; then
-            bash -c 'exec 3<>/dev/tcp/{PUBLIC}/443' 2>/dev/null && echo reached || echo blocked
+        r#"if command -v getent >/dev/null 2>&1; then
+            getent hosts {host} >/dev/null 2>&1 && echo resolved || echo blocked
         elif command -v python3 >/dev/null 2>&1; then
-            python3 -c 'import socket; socket.create_connection(("{PUBLIC}", 443), 3)' 2>/dev/null &&
-                echo reached || echo blocked
-        elif command -v nc >/dev/null 2>&1; then
-            nc -w 3 {PUBLIC} 443 </dev/null >/dev/null 2>&1 && echo reached || echo blocked
+            python3 -I -c 'import socket; socket.getaddrinfo("{host}", 443)' >/dev/null 2>&1 &&
+                echo resolved || echo blocked
         else
             echo untried
         fi"#
@@ -124,27 +152,11 @@ async fn connection(session: &Session<'_>) -> Result<String, Outcome> {
     let exec = Exec::shell(command, CONNECTION);
     let answer = session.run(exec).await.map_err(broken)?;
     match answer.text.as_str() {
-        "reached" => Err(leak(format!("a command can reach {PUBLIC}"))),
-        "untried" => Ok("the image has no program to try a connection with".into()),
-        _ => Ok(format!("{PUBLIC} cannot be reached")),
-    }
-}
-
-async fn names(session: &Session<'_>) -> Result<String, Outcome> {
-    let command = r#"if command -v getent >/dev/null 2>&1; then
-            getent hosts example.com >/dev/null 2>&1 && echo resolved || echo blocked
-        elif command -v python3 >/dev/null 2>&1; then
-            python3 -c 'import socket; socket.getaddrinfo("example.com", 443)' >/dev/null 2>&1 &&
-                echo resolved || echo blocked
-        else
-            echo untried
-        fi"#;
-    let exec = Exec::shell(command, CONNECTION);
-    let answer = session.run(exec).await.map_err(broken)?;
-    match answer.text.as_str() {
-        "resolved" => Err(leak("a command can look up names of the internet")),
-        "untried" => Ok("the image has no program to look up a name with".into()),
-        _ => Ok("names cannot be looked up".into()),
+        "resolved" => Err(leak(format!("a command can look up the name `{host}`"))),
+        "untried" => Ok(Some(
+            "the image has no program to look up a name with".into(),
+        )),
+        _ => Ok(Some("its name cannot be looked up".into())),
     }
 }
 

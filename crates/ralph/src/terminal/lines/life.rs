@@ -62,6 +62,9 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
             let head = head.short();
             vec![aside(&format!("the repository is on `{branch}` at {head}"))]
         }
+        Event::SandboxChecked { seen, .. } => {
+            vec![aside(&format!("seen from inside: {}", seen.join(", ")))]
+        }
         Event::BudgetWarning { budget, percent } => {
             vec![warning(&format!(
                 "{percent}% of `{}` is used",
@@ -179,7 +182,7 @@ fn worker(plan: &RunPlan) -> Line {
 }
 
 /// Says what commands may reach.
-fn reach(network: &NetworkPlan) -> String {
+pub fn reach(network: &NetworkPlan) -> String {
     match &network.policy {
         Policy::Deny => "nothing".into(),
         Policy::AllowAll => "every public host".into(),

@@ -35,6 +35,7 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::SandboxCreated { .. }
         | Event::SandboxRemoved { .. }
         | Event::WorkspaceReady { .. }
+        | Event::SandboxChecked { .. }
         | Event::BudgetWarning { .. }
         | Event::Notice { .. } => life::lines(&record.event, state, style),
         Event::IterationStarted { .. }
@@ -132,6 +133,7 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
         | Event::QuotaCountdown { .. }
         | Event::SandboxRemoved { .. }
         | Event::WorkspaceReady { .. }
+        | Event::SandboxChecked { .. }
         | Event::ModelReplied { .. }
         | Event::ModelAbandoned { .. }
         | Event::ReplyRejected { .. }

@@ -61,7 +61,9 @@ fn a_project_that_lacks_nothing_passes_and_nothing_is_made() {
   PASS: settings — they can be read
   PASS: task file — ralph_task.md
   PASS: repository — [ROOT]/repo, branch main at [HEAD][..]
+  note: ralph asks the model itself, so no agent was checked
   PASS: model — scripted:[ROOT]/replies.jsonl
+  note: commands of this sandbox provider reach whatever you reach
   PASS: sandbox — local: no isolation: commands run as you
   note: this sandbox provider needs no image
   PASS: disk space — `[ROOT]/home` has [..] GiB free
@@ -102,6 +104,8 @@ fn what_belongs_to_a_task_is_left_out_without_one() {
         json!([
             "there is no ralph_task.md here, so no task file was checked",
             "without a task file no repository was checked",
+            "ralph asks the model itself, so no agent was checked",
+            "commands of this sandbox provider reach whatever you reach",
             "this sandbox provider needs no image",
         ])
     );
@@ -116,7 +120,7 @@ struct Broken {
     told: &'static str,
 }
 
-const BROKEN: [Broken; 17] = [
+const BROKEN: [Broken; 19] = [
     Broken {
         spoil: |project| {
             let path = programs(&project, &["sh"]);
@@ -237,6 +241,22 @@ const BROKEN: [Broken; 17] = [
         args: &["--sandbox", "docker"],
         told: "image — there is no image `ralph-none:1` — ",
     },
+    Broken {
+        spoil: |project| project.set("sandbox_image", "ralph-none:2"),
+        args: &["--sandbox", "docker"],
+        told: "image — there is no image `ralph-none:2` — ",
+    },
+    Broken {
+        spoil: |project| {
+            settings(
+                &project,
+                "[sandbox]\nimage = \"ralph-base:bookworm\"\n[sandbox.network]\npolicy = \"allowlist\"\nallowed = [\"a b\"]\n",
+            );
+            project
+        },
+        args: &["--sandbox", "docker"],
+        told: "network — the network of the sandbox cannot be set up: `a b`",
+    },
 ];
 
 #[test]
@@ -283,7 +303,9 @@ fn everything_that_is_wrong_is_told_at_once() {
             ("settings", "fail"),
             ("task file", "fail"),
             ("repository", "not_run"),
+            ("agent", "not_run"),
             ("model", "pass"),
+            ("network", "not_run"),
             ("sandbox", "fail"),
             ("disk space", "pass"),
         ]

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use ralph_test::{BASE_IMAGE, FakeUpstream, Scenario, Step, agent_image, left_out_without_docker};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use snapbox::{assert_data_eq, str};
@@ -37,28 +37,37 @@ fn docker_sandboxes_keep_what_they_promise() {
         return;
     }
     let ralph = with_image(BASE_IMAGE);
-    let seen = ralph.run(&["selftest"]);
+    let seen = ralph.run(&["selftest", "--offline"]);
     assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
     assert_data_eq!(
         seen.stdout,
         str![[r"
+  PASS: check token — made up: a stand-in for the provider takes it
   PASS: prerequisites — git version [..]
   PASS: engine — Docker Engine [..] (API [..]) at [..]: linux/[..], [..] processors, [..] GiB of memory
+  PASS: proxy health — `ralph-gate ok` at http://127.0.0.1:[..]
   PASS: build image — ralph-base:bookworm
   note: no .agent-loop/ config in cwd, skipping
-  PASS: create sandbox — docker-[..]
+  PASS: create sandbox — docker-[..] for agent-loop-selftest-claude
+  PASS: network policy — deny: commands can reach nothing; the gate has refused `google.com`
+  PASS: gate reachable from sandbox — it answers at 127.0.0.1:4141
+  PASS: agent auth via gate — a request as `claude` sends it was answered with 200; the image has no `claude`
+  PASS: network isolation — `https://google.com` is blocked, `1.1.1.1:443` cannot be reached, its name cannot be looked up, there is no interface but lo
   PASS: run a command — a command answered in [..]
   PASS: files — 1048576 bytes in and out
   PASS: unprivileged user — commands run as the user [..] without capabilities
-  PASS: network isolation — there is no interface but lo, 1.1.1.1 cannot be reached, names cannot be looked up
   PASS: timeout — a tree of processes ended after 1s
   PASS: limits — memory, disk and processes end at 128 MiB, 64 MiB and 64
-  PASS: cleanup — docker-[..] is gone
+  PASS: cleanup — docker-[..] is gone, docker-[..] is gone
   note: images are kept: they are the cache of the next run
-ralph: selftest complete — all 11 checks passed
+ralph: selftest complete — all 16 checks passed
 
 "]]
     );
+    let records = |name: &str| name.starts_with("selftest-");
+    let state = fs::read_dir(ralph.state().root()).unwrap();
+    let mut names = state.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(!names.any(|name| records(&name)), "records are left");
     assert_eq!(left(&ralph), "");
 }
 
@@ -83,7 +92,7 @@ fn the_layer_of_a_project_is_tried_out_and_kept() {
     fs::create_dir(&directory).unwrap();
     let layer = directory.join("Dockerfile.sandbox");
     fs::write(&layer, "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nENV LAYER=1\n").unwrap();
-    let seen = ralph.run(&["selftest"]);
+    let seen = ralph.run(&["selftest", "--offline"]);
     let start = "  PASS: build project image — ";
     let built = seen
         .stdout
@@ -91,11 +100,11 @@ fn the_layer_of_a_project_is_tried_out_and_kept() {
         .find_map(|line| line.strip_prefix(start));
     let built = Built(built.unwrap_or_else(|| panic!("{seen:?}")).to_owned());
     assert!(
-        built.0.starts_with("agent-loop-sandbox-plain-"),
+        built.0.starts_with("agent-loop-sandbox-claude-"),
         "{}",
         built.0
     );
-    let last = "ralph: selftest complete — all 12 checks passed\n";
+    let last = "ralph: selftest complete — all 17 checks passed\n";
     assert!(seen.stdout.ends_with(last), "{seen:?}");
     let look = ["image", "inspect", "--format", "{{.Config.Env}}", &built.0];
     let kept = Command::new("docker").args(look).output().unwrap();
@@ -103,7 +112,7 @@ fn the_layer_of_a_project_is_tried_out_and_kept() {
     assert!(kept.contains("LAYER=1"), "{kept}");
 
     fs::write(&layer, "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nRUN exit 3\n").unwrap();
-    let seen = ralph.run(&["selftest", "--json"]);
+    let seen = ralph.run(&["selftest", "--offline", "--json"]);
     assert_eq!(seen.code, 1, "{seen:?}");
     let (statuses, problem) = summary(&seen);
     let last = statuses.last().unwrap();
@@ -169,39 +178,113 @@ fn without_an_engine_or_an_image_the_rest_is_not_tried() {
             .collect()
     };
     let ralph = with_image("ralph-none:1");
-    let seen = ralph.run(&["selftest", "--type", "docker", "--json"]);
+    let seen = ralph.run(&["selftest", "--type", "docker", "--offline", "--json"]);
     assert_eq!(seen.code, 1, "{seen:?}");
     assert_eq!(
         summary(&seen),
         (
             owned(&[
+                ("check token", "pass"),
                 ("prerequisites", "pass"),
                 ("engine", "pass"),
+                ("proxy health", "pass"),
                 ("build image", "fail")
             ]),
             "there is no image `ralph-none:1`".to_owned()
         )
     );
     let nowhere = "unix:///nonexistent/docker.sock";
-    let mut command = ralph.command(&["selftest", "--json"]);
+    let mut command = ralph.command(&["selftest", "--offline", "--json"]);
     let seen = Seen::from(command.env("DOCKER_HOST", nowhere).output().unwrap());
     assert_eq!(seen.code, 1, "{seen:?}");
     assert_eq!(
         summary(&seen),
         (
-            owned(&[("prerequisites", "pass"), ("engine", "fail")]),
+            owned(&[
+                ("check token", "pass"),
+                ("prerequisites", "pass"),
+                ("engine", "fail")
+            ]),
             "no Docker Engine runs here: there is no socket `/nonexistent/docker.sock`".to_owned()
         )
     );
-    let mut command = ralph.command(&["selftest"]);
+    let mut command = ralph.command(&["selftest", "--offline"]);
     let seen = Seen::from(command.env("PATH", "/nonexistent").output().unwrap());
     assert_eq!(seen.code, 1, "{seen:?}");
     assert!(
         seen.stdout.ends_with(
-            "  NOT RUN: cleanup — a program is missing\nralph: selftest complete — 1/11 checks failed\n"
+            "  NOT RUN: cleanup — a program is missing\nralph: selftest complete — 1/16 checks failed\n"
         ),
         "{seen:?}"
     );
+}
+
+/// Variables that a credential could come from.
+const VARIABLES: [&str; 3] = [
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+];
+
+#[test]
+fn without_a_token_nothing_is_tried() {
+    let ralph = with_image(BASE_IMAGE);
+    let mut command = ralph.command(&["selftest"]);
+    for name in VARIABLES {
+        command.env_remove(name);
+    }
+    let seen = Seen::from(command.output().unwrap());
+    assert_eq!(seen.code, 1, "{seen:?}");
+    let first = "  FAIL: check token — no token found for agent claude — run: ralph store-token, or try everything else with `ralph selftest --offline`\n  NOT RUN: prerequisites — there is no token to use\n";
+    assert!(seen.stdout.starts_with(first), "{seen:?}");
+    let last = "  NOT RUN: cleanup — there is no token to use\nralph: selftest complete — 1/16 checks failed\n";
+    assert!(seen.stdout.ends_with(last), "{seen:?}");
+}
+
+/// The token of a person goes to the provider, and only its stand-in is inside of the sandbox.
+#[test]
+fn a_token_that_is_refused_is_told() {
+    if left_out_without_docker() {
+        return;
+    }
+    let provider = FakeUpstream::start(Scenario::new([Step::error(401, "invalid x-api-key")]));
+    let ralph = with_image(BASE_IMAGE);
+    let mut command = ralph.command(&["selftest"]);
+    for name in VARIABLES {
+        command.env_remove(name);
+    }
+    command.env("ANTHROPIC_AUTH_TOKEN", "sk-canary-canary");
+    command.env("ANTHROPIC_BASE_URL", provider.url());
+    let seen = Seen::from(command.output().unwrap());
+    assert_eq!(seen.code, 1, "{seen:?}");
+    for line in [
+        "  PASS: check token — gateway, found in ANTHROPIC_AUTH_TOKEN, no expiry known\n",
+        "  FAIL: agent auth via gate — the credential of `claude` was refused with 401 — store a valid one with `ralph store-token --agent claude`\n",
+        "ralph: selftest complete — 1/16 checks failed\n",
+    ] {
+        assert!(seen.stdout.contains(line), "{line}: {seen:?}");
+    }
+    let asked = provider.asked();
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    let authorization = asked[0].header("authorization");
+    assert_eq!(authorization, Some("Bearer sk-canary-canary"));
+    assert_eq!(left(&ralph), "");
+}
+
+/// The real programs log in through the gate.
+#[test]
+fn real_agents_say_a_word_in_a_container() {
+    let Some(image) = agent_image() else {
+        return;
+    };
+    let ralph = with_image(&image);
+    for agent in ["claude", "codex"] {
+        let seen = ralph.run(&["selftest", "--offline", "--agent", agent]);
+        assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+        let line = format!("  PASS: agent auth via gate — `{agent}` said `ok` in ");
+        assert!(seen.stdout.contains(&line), "{seen:?}");
+    }
+    assert_eq!(left(&ralph), "");
 }
 
 #[test]
@@ -219,13 +302,13 @@ fn an_interrupted_selftest_leaves_nothing() {
     }
     let ralph = with_image(BASE_IMAGE);
     let child = ralph
-        .command(&["selftest"])
+        .command(&["selftest", "--offline"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let began = Instant::now();
-    while left(&ralph).lines().count() < 2 {
+    while left(&ralph).lines().count() < 4 {
         assert!(began.elapsed() < Duration::from_mins(1), "it never came");
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use ralph_core::net::{Policy, Rules};
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
     Entry, ExecOutcome, InputSource, Isolation, OutputSink, Program, Sandbox, SandboxError,
@@ -136,40 +137,82 @@ const OK: Ended = Ended::Exited(0);
 
 #[tokio::test]
 async fn a_network_is_found() {
-    let (interfaces, connection, names) = ("/proc/net/dev", "/dev/tcp", "getent");
+    let (inside, interfaces, names) = ("tool curl", "/proc/net/dev", "getent");
+    let blocked = (
+        inside,
+        "ok\ntool bash\ngate 200\nhost 403\ndirect blocked\n",
+        OK,
+    );
     let quiet = (interfaces, "lo 0x9\ntunl0 0x80", OK);
+    let good = "passed: `https://google.com` is blocked, `1.1.1.1:443` cannot be reached";
     for (answers, expected) in [
         (
-            vec![quiet, (connection, "blocked", OK), (names, "blocked", OK)],
-            "passed: there is no interface but lo, 1.1.1.1 cannot be reached, names cannot be looked up",
+            vec![blocked, quiet, (names, "blocked", OK)],
+            format!("{good}, its name cannot be looked up, there is no interface but lo"),
         ),
         (
-            vec![
-                quiet,
-                (connection, "", Ended::TimedOut),
-                (names, "untried", OK),
-            ],
-            "passed: there is no interface but lo, 1.1.1.1 cannot be reached, the image has no program to look up a name with",
+            vec![blocked, quiet, (names, "untried", OK)],
+            format!(
+                "{good}, the image has no program to look up a name with, there is no interface but lo"
+            ),
         ),
         (
-            vec![(interfaces, "lo 0x9\neth0 0x1003", OK)],
-            "the sandbox has the network interface eth0",
+            vec![blocked, (interfaces, "lo 0x9\neth0 0x1003", OK)],
+            "the sandbox has the network interface eth0".into(),
         ),
         (
-            vec![quiet, (connection, "reached", OK)],
-            "a command can reach 1.1.1.1",
+            vec![(inside, "ok\ntool bash\ngate 200\nhost 200\ndirect blocked\n", OK)],
+            "a command in the sandbox can reach `https://google.com`, which no rule allows: it answered 200".into(),
         ),
         (
-            vec![quiet, (connection, "untried", OK), (names, "resolved", OK)],
-            "a command can look up names of the internet",
+            vec![(inside, "ok\ntool bash\ngate 200\nhost 000\ndirect reached\n", OK)],
+            "a command in the sandbox can reach `1.1.1.1:443` past the gate".into(),
         ),
         (
-            vec![(interfaces, "sh: not found", Ended::Exited(127))],
-            "`while IFS=: read -r name rest; do` ended with exit 127: sh: not found",
+            vec![(inside, "ok\ntool none\n", OK)],
+            "not run: the image has neither curl, wget, python3 nor bash, so nobody tried what can be reached from inside of the sandbox".into(),
+        ),
+        (
+            vec![blocked, quiet, (names, "resolved", OK)],
+            "a command can look up the name `google.com`".into(),
+        ),
+        (
+            vec![blocked, (interfaces, "sh: not found", Ended::Exited(127))],
+            "`while IFS=: read -r name rest; do` ended with exit 127: sh: not found".into(),
         ),
     ] {
         let sandbox = Scripted::new(&answers);
-        assert_eq!(told(network(&sandbox.session()).await), [expected]);
+        let session = sandbox.session();
+        let (look, seen) = looked(&session).await;
+        assert_eq!(told(network(&session, &look, &seen).await), [expected]);
+    }
+}
+
+async fn looked(session: &Session<'_>) -> (Look, Seen) {
+    let look = Look::walls(&Rules::new(Policy::Deny));
+    let seen = look.at(&*session.sandbox).await.unwrap();
+    (look, seen)
+}
+
+#[tokio::test]
+async fn a_gate_that_does_not_answer_is_found() {
+    for (text, expected) in [
+        (
+            "ok\ntool curl\ngate 200\nhost 000\ndirect blocked\n",
+            "passed: it answers at 127.0.0.1:4141",
+        ),
+        (
+            "ok\ntool curl\ngate 000\nhost 000\ndirect blocked\n",
+            "the gate does not answer from inside of the sandbox",
+        ),
+        (
+            "ok\ntool none\n",
+            "not run: the image has neither curl, wget, python3 nor bash, so nobody tried what can be reached from inside of the sandbox",
+        ),
+    ] {
+        let sandbox = Scripted::new(&[("tool curl", text, OK)]);
+        let (look, seen) = looked(&sandbox.session()).await;
+        assert_eq!(told(gate(&look, &seen)), [expected], "{text}");
     }
 }
 

@@ -1,0 +1,198 @@
+//! Before work goes on in a sandbox, the run looks from inside whether its walls stand.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::project::{Live, Project, actions, finish, run};
+
+/// A project in containers; what it leaves on the engine is removed with it.
+struct Contained(Project);
+
+impl Contained {
+    fn new(image: &str, replies: &[Value]) -> Self {
+        let project = Project::new()
+            .set("sandbox_provider", "docker")
+            .set("sandbox_image", image)
+            .script(replies);
+        Self(project)
+    }
+}
+
+impl Drop for Contained {
+    fn drop(&mut self) {
+        let label = format!("label=ralph.state={}", self.0.home().display());
+        for (list, remove) in [
+            (&["ps", "--all"][..], &["rm", "--force"][..]),
+            (&["volume", "ls"], &["volume", "rm", "--force"]),
+        ] {
+            let mut listing = Command::new("docker");
+            listing.args(list).args(["--quiet", "--filter", &label]);
+            let output = listing.output().unwrap();
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            if !text.trim().is_empty() {
+                let left = text.split_whitespace();
+                Command::new("docker").args(remove).args(left).output().ok();
+            }
+        }
+    }
+}
+
+/// Returns what each look has seen.
+fn looks(project: &Project) -> Vec<Value> {
+    project.told("sandbox_checked", "seen")
+}
+
+fn good() -> Value {
+    json!([
+        "the gate answers",
+        "`https://google.com` is blocked",
+        "`1.1.1.1:443` cannot be reached",
+    ])
+}
+
+/// Returns a command that asks the gate for a host, and prints what it answers.
+fn asking(host: &str) -> Value {
+    let program = format!(
+        "import socket; s = socket.create_connection((\"127.0.0.1\", 3128)); \
+         s.sendall(b\"CONNECT {host}:443 HTTP/1.1\\r\\nHost: {host}:443\\r\\n\\r\\n\"); print(s.recv(64))"
+    );
+    run(&format!("python3 -c '{program}'"))
+}
+
+#[test]
+fn walls_that_stand_are_told_once_and_only_others_are_told_as_blocked() {
+    if left_out_without_docker() {
+        return;
+    }
+    let tries = actions(&[asking("google.com")]);
+    let contained = Contained::new(BASE_IMAGE, &[tries, finish()]);
+    let project = &contained.0;
+    let ended = project.run().expect(0);
+    assert_eq!(looks(project), [good()]);
+    assert!(
+        ended
+            .stdout
+            .contains("seen from inside: the gate answers, ")
+    );
+    let journal = project.journal();
+    let place = |kind: &str| journal.iter().position(|event| event["type"] == kind);
+    assert!(place("sandbox_checked") < place("iteration_started"));
+    // The look wanted to reach the same host, and nobody has to know.
+    assert_eq!(project.told("host_blocked", "host"), ["google.com"]);
+    assert!(place("iteration_started") < place("host_blocked"));
+    let tried = project.artifact(1, "test_output.txt");
+    assert!(tried.contains("HTTP/1.1 403"), "{tried}");
+    project.audit();
+}
+
+/// Sends a command and waits until the run says where it stands.
+fn steer(project: &Project, live: &Live<'_>, command: &str, status: &str) {
+    project.ralph(&[command, "last"]).expect(0);
+    live.until_status(status);
+}
+
+#[test]
+fn whoever_goes_on_looks_again() {
+    if left_out_without_docker() {
+        return;
+    }
+    let wait = |name: &str| {
+        actions(&[run(&format!(
+            "test -e {name} || {{ touch {name}; sleep 60; }}"
+        ))])
+    };
+    let short = actions(&[run("sleep 1"), run("sleep 1"), run("sleep 1")]);
+    let contained = Contained::new(BASE_IMAGE, &[short, wait("first"), finish()]);
+    let project = &contained.0;
+    let live = project.start();
+    live.until_event("action_started", 1);
+    steer(project, &live, "pause", "paused");
+    assert_eq!(looks(project).len(), 1);
+    steer(project, &live, "resume", "running");
+    live.until_event("sandbox_checked", 2);
+    live.until_event("iteration_started", 2);
+    live.until("the second iteration works", |journal| {
+        let started = journal
+            .iter()
+            .filter(|event| event["type"] == "action_started");
+        started.last().is_some_and(|event| event["iteration"] == 2)
+    });
+    live.signal(Signal::INT);
+    live.end().expect(130);
+    // Between iterations nobody has looked.
+    assert_eq!(looks(project).len(), 2);
+    project.ralph(&["resume", "last"]).expect(0);
+    assert_eq!(looks(project), [good(), good(), good()]);
+    assert_eq!(project.show()["status"], "succeeded");
+}
+
+/// An image of a test, which is removed with it.
+struct Image(String);
+
+impl Image {
+    /// Makes one whose `curl` answers as it is told, by the end of the address that is asked for.
+    fn with_curl(name: &str, cases: &str) -> Self {
+        let tag = format!("ralph-test-{name}:{}", std::process::id());
+        let script = format!("#!/bin/sh\\nfor url; do :; done\\ncase $url in {cases} esac\\n");
+        let recipe = format!(
+            "FROM {BASE_IMAGE}\nUSER root\nRUN printf '%b' '{script}' >/usr/local/bin/curl && chmod 755 /usr/local/bin/curl\nUSER agent\n"
+        );
+        let mut build = Command::new("docker")
+            .args(["build", "--quiet", "--tag", &tag, "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = build.stdin.take();
+        input.unwrap().write_all(recipe.as_bytes()).unwrap();
+        let built = build.wait_with_output().unwrap();
+        assert!(built.status.success(), "{built:?}");
+        Self(tag)
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        let remove = ["image", "rm", "--force", &self.0];
+        Command::new("docker").args(remove).output().ok();
+    }
+}
+
+#[test]
+fn a_sandbox_with_a_hole_is_not_worked_in() {
+    if left_out_without_docker() {
+        return;
+    }
+    for (name, cases, reason) in [
+        (
+            "leak",
+            "*/health) printf 200;; *google.com/) printf 301;; *) printf 0.000000;;",
+            "a command in the sandbox can reach `https://google.com`, which no rule allows: it answered 301 — do not let tasks work there; look at it with `ralph selftest`, then `ralph resume`",
+        ),
+        (
+            "past",
+            "*/health) printf 000;; *google.com/) printf 000;; *) printf 0.012345;;",
+            "the gate does not answer from inside of the sandbox; a command in the sandbox can reach `1.1.1.1:443` past the gate — look at it with `ralph selftest`, then `ralph resume`",
+        ),
+    ] {
+        let image = Image::with_curl(name, cases);
+        let contained = Contained::new(&image.0, &[finish()]);
+        let project = &contained.0;
+        for command in ["run", "resume"] {
+            let ended = match command {
+                "run" => project.run(),
+                _ => project.ralph(&["resume", "last"]),
+            };
+            let ended = ended.expect(11);
+            assert!(ended.stdout.contains("paused"), "{}", ended.both());
+            assert_eq!(project.show()["reason"], reason, "{command}");
+        }
+        assert_eq!(project.events("iteration_started").len(), 0);
+        assert_eq!(project.events("sandbox_checked").len(), 0);
+    }
+}
