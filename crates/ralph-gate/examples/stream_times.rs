@@ -7,7 +7,7 @@
 //! stream every interval, and the program that reads them. Each event carries the time at which it was
 //! written, so one clock tells both. It takes lines `{"port", "key", "streams", "events"}` on standard
 //! input; for each it prints `{"is_open": true}` as soon as all streams flow, and at their end
-//! `{"events", "p50", "p99"}`, in microseconds.
+//! `{"events", "p50", "p99"}`, in nanoseconds.
 
 use std::convert::Infallible;
 use std::io::{BufRead as _, Write as _};
@@ -40,7 +40,7 @@ const WARM_UP: u64 = 20;
 struct Order {
     port: u16,
     key: String,
-    streams: u64,
+    streams: u32,
     events: u64,
 }
 
@@ -105,7 +105,7 @@ async fn answer(
     let asked: Asked = serde_json::from_slice(&body)?;
     let start = tokio::time::Instant::now() + interval;
     let mut ticks = tokio::time::interval_at(start, interval);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut response = Response::new(Events {
         ticks,
         next: 0,
@@ -175,18 +175,17 @@ async fn measure(order: Order, interval: Duration) -> Result<(), Failure> {
     for stream in 0..order.streams {
         let (order, flowing) = (order.clone(), flowing.clone());
         // Not all at once: what many providers write falls together by chance alone.
-        let late = interval.mul_f64(stream as f64 / order.streams as f64);
+        let late = interval * stream / order.streams;
         readers.spawn(async move {
             tokio::time::sleep(late).await;
             read(&order, &flowing).await
         });
     }
-    let streams = u32::try_from(order.streams)?;
     let mut times: Vec<u64> = Vec::new();
     let mut is_open = false;
     loop {
         tokio::select! {
-            all = flowing.acquire_many(streams), if !is_open => {
+            all = flowing.acquire_many(order.streams), if !is_open => {
                 all?.forget();
                 is_open = true;
                 tell(&serde_json::json!({"is_open": true}))?;
@@ -198,11 +197,7 @@ async fn measure(order: Order, interval: Duration) -> Result<(), Failure> {
         }
     }
     times.sort_unstable();
-    let at = |part: usize| {
-        times
-            .get(times.len() * part / 100)
-            .map(|time| *time as f64 / 1e3)
-    };
+    let at = |part: usize| times.get(times.len() * part / 100);
     tell(&serde_json::json!({"events": times.len(), "p50": at(50), "p99": at(99)}))
 }
 

@@ -166,6 +166,11 @@ impl OpenRecord {
         self.traffic.clone()
     }
 
+    /// Counts bytes that came in.
+    pub(crate) fn came_back(&self, bytes: usize) {
+        self.traffic.add_back(bytes);
+    }
+
     /// Returns the way it came.
     pub(crate) fn listener(&self) -> Listener {
         self.record
@@ -207,14 +212,12 @@ impl Drop for OpenRecord {
 
 /// Keeps of a text what can stand in a record: printable ASCII, and not too much of it.
 pub(crate) fn harmless(text: &str) -> String {
+    let is_harmless = |b: u8| b.is_ascii_graphic() || b == b' ';
+    if text.len() <= MOST_TEXT && text.bytes().all(is_harmless) {
+        return text.to_owned();
+    }
     text.bytes()
         .take(MOST_TEXT)
-        .map(|b| {
-            if b.is_ascii_graphic() || b == b' ' {
-                char::from(b)
-            } else {
-                '?'
-            }
-        })
+        .map(|b| if is_harmless(b) { char::from(b) } else { '?' })
         .collect()
 }
