@@ -180,7 +180,7 @@ impl OpenRecord {
 
     pub(crate) fn set_request(&mut self, method: &str, path: &str) {
         if let Some(record) = &mut self.record {
-            record.request = Some(harmless(&format!("{method} {path}")));
+            record.request = Some(harmless_text(format!("{method} {path}")));
         }
     }
 
@@ -212,9 +212,14 @@ impl Drop for OpenRecord {
 
 /// Keeps of a text what can stand in a record: printable ASCII, and not too much of it.
 pub(crate) fn harmless(text: &str) -> String {
+    harmless_text(text.to_owned())
+}
+
+/// Does the same with a text that may be kept as it is.
+fn harmless_text(text: String) -> String {
     let is_harmless = |b: u8| b.is_ascii_graphic() || b == b' ';
     if text.len() <= MOST_TEXT && text.bytes().all(is_harmless) {
-        return text.to_owned();
+        return text;
     }
     text.bytes()
         .take(MOST_TEXT)

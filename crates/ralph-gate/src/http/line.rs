@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,6 +20,7 @@ use hyper_util::rt::TokioIo;
 use tokio::time::Instant;
 
 use super::body::{Body, BoxError};
+use super::nudge::Nudge;
 use super::pool::{Connector, IDLE, Io};
 
 /// Where a connection leads.
@@ -54,8 +55,11 @@ struct FreeState {
 struct Line {
     sender: http1::SendRequest<Body>,
     /// It moves only when it is polled; none if it has ended.
-    connection: Option<Box<http1::Connection<TokioIo<Io>, Body>>>,
+    connection: Option<Box<Connection>>,
+    nudge: Nudge,
 }
+
+type Connection = http1::Connection<TokioIo<Io>, Body>;
 
 impl Lines {
     pub(crate) fn new(connector: Connector, most: usize) -> Self {
@@ -73,7 +77,7 @@ impl Lines {
         mut request: Request<Body>,
     ) -> Result<Response<Answer>, BoxError> {
         loop {
-            let free = poll_fn(|cx| Poll::Ready(self.free.take(place, cx))).await;
+            let free = self.free.take(place);
             let is_used = free.is_some();
             let mut line = match free {
                 Some(line) => line,
@@ -113,16 +117,17 @@ impl Lines {
         Ok(Line {
             sender,
             connection: Some(Box::new(connection)),
+            nudge: Nudge::new(),
         })
     }
 }
 
 impl Free {
     /// Takes a connection that is still open.
-    fn take(&self, place: &Place, cx: &mut Context<'_>) -> Option<Line> {
+    fn take(&self, place: &Place) -> Option<Line> {
         loop {
             let (_, mut line) = self.state().lines.get_mut(place)?.pop_back()?;
-            if line.is_free(cx) {
+            if line.is_free() {
                 return Some(line);
             }
         }
@@ -191,11 +196,17 @@ struct SendError {
 
 impl Line {
     async fn send(&mut self, request: Request<Body>) -> Result<Response<Incoming>, SendError> {
-        let Self { sender, connection } = self;
+        let Self {
+            sender,
+            connection,
+            nudge,
+        } = self;
         let mut answer = pin!(sender.try_send_request(request));
         let answered = poll_fn(|cx| {
-            drive(connection, cx);
-            answer.as_mut().poll(cx)
+            nudge.poll(cx, |cx| {
+                drive(connection, cx);
+                answer.as_mut().poll(cx)
+            })
         });
         answered.await.map_err(|mut error| SendError {
             unsent: error.take_message(),
@@ -204,14 +215,18 @@ impl Line {
     }
 
     /// Tells whether it can take a request.
-    fn is_free(&mut self, cx: &mut Context<'_>) -> bool {
-        drive(&mut self.connection, cx);
+    fn is_free(&mut self) -> bool {
+        // Nobody waits for it, so nobody is woken.
+        drive(
+            &mut self.connection,
+            &mut Context::from_waker(Waker::noop()),
+        );
         self.connection.is_some() && self.sender.is_ready()
     }
 }
 
 /// Moves what can be moved; a connection that has ended is dropped, which tells those who wait for it.
-fn drive(connection: &mut Option<Box<http1::Connection<TokioIo<Io>, Body>>>, cx: &mut Context<'_>) {
+fn drive(connection: &mut Option<Box<Connection>>, cx: &mut Context<'_>) {
     if let Some(open) = connection
         && Pin::new(open).poll(cx).is_ready()
     {
@@ -246,16 +261,22 @@ impl Answer {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let mut frame = Pin::new(&mut self.incoming).poll_frame(cx);
-        if frame.is_pending()
-            && let Some(lent) = &mut self.lent
-        {
-            drive(&mut lent.line.connection, cx);
-            frame = Pin::new(&mut self.incoming).poll_frame(cx);
-        }
+        let Self { incoming, lent } = self;
+        let mut incoming = Pin::new(incoming);
+        let frame = match lent.as_mut().map(|lent| &mut lent.line) {
+            Some(line) => line.nudge.poll(cx, |cx| {
+                let frame = incoming.as_mut().poll_frame(cx);
+                if frame.is_ready() {
+                    return frame;
+                }
+                drive(&mut line.connection, cx);
+                incoming.as_mut().poll_frame(cx)
+            }),
+            None => incoming.poll_frame(cx),
+        };
         if matches!(frame, Poll::Ready(None | Some(Err(_))))
             && let Some(mut lent) = self.lent.take()
-            && lent.line.is_free(cx)
+            && lent.line.is_free()
         {
             lent.free.put(&lent.place, lent.line);
         }

@@ -2,7 +2,7 @@
 //!
 //! - `serve` reads requests from a connection, no longer than an `alarm` allows; `target` finds out who one is for.
 //! - `forward` sends a request on and its answer back, over `pool`; `line` is the quicker way for
-//!   requests that are there as a whole.
+//!   requests that are there as a whole, with a `nudge` for its parts.
 //! - `tunnel` carries what follows a `CONNECT`; `https` what arrives at port 443.
 //! - `refusal` is what a sandbox reads when it may not; `body` what counts as it flows.
 
@@ -12,6 +12,7 @@ mod fields;
 mod forward;
 mod https;
 mod line;
+mod nudge;
 mod pool;
 mod refusal;
 mod serve;

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,6 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::Context;
-use super::dispatch::wait_for;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::token_args::ProxyArgs;
@@ -26,6 +26,9 @@ use crate::proxy::{
 };
 use crate::terminal::line::Line;
 use crate::tokens::Agent;
+
+/// How many cores are used at most; more than that is waiting for the provider anyway.
+const MOST_THREADS: usize = 4;
 
 /// How long a connection may carry nothing: a provider that does not answer is given up then.
 const SILENCE: Duration = Duration::from_mins(5);
@@ -60,7 +63,27 @@ pub(super) fn run(args: &ProxyArgs, context: &Context) -> Result<ExitCode, CliEr
         ),
     })?;
     context.learn("CREDENTIAL", &credential.secret);
-    wait_for(start(args, upstream, credential, context))
+    on_all_cores(start(args, upstream, credential, context))
+}
+
+/// Waits for the end of the proxy, whose connections run on all cores: what one of them does then
+/// keeps no event of another waiting.
+fn on_all_cores(
+    proxy: impl Future<Output = Result<ExitCode, CliError>>,
+) -> Result<ExitCode, CliError> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(cores.min(MOST_THREADS))
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            CliError::runtime(
+                "cannot start",
+                error.to_string(),
+                "look at the limits of this user (`ulimit -a`)",
+            )
+        })?;
+    runtime.block_on(proxy)
 }
 
 async fn start(
@@ -160,7 +183,7 @@ async fn gate(
         roots: ralph_gate::system_roots(),
         meter: Meter::new(&budgets.0, budgets.1, budgets.2, clock.clone()),
         clock,
-        sink: Arc::new(RequestLog),
+        sink: Arc::new(RequestLog::start(io::stderr())),
         cassette: None,
     };
     Gate::alone(settings, outside, health.text()).map_err(|error| failed(error.to_string()))
