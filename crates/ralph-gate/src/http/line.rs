@@ -9,6 +9,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -39,14 +40,15 @@ pub(crate) struct Lines {
 /// Connections that are open and wait for the next request.
 struct Free {
     state: Mutex<FreeState>,
-    /// How many there may be for one place.
+    /// How many there may be for one place and thread.
     most: usize,
 }
 
 #[derive(Default)]
 struct FreeState {
-    /// Those that were used last are at the end.
-    lines: HashMap<Place, VecDeque<(Instant, Line)>>,
+    /// Those that were used last are at the end. Each thread has its own: a connection moves with the
+    /// runtime that has opened it, and another thread's may be another one.
+    lines: HashMap<(ThreadId, Place), VecDeque<(Instant, Line)>>,
     /// Whether somebody will close those that are not used.
     is_watched: bool,
 }
@@ -125,8 +127,9 @@ impl Lines {
 impl Free {
     /// Takes a connection that is still open.
     fn take(&self, place: &Place) -> Option<Line> {
+        let key = (thread::current().id(), place.clone());
         loop {
-            let (_, mut line) = self.state().lines.get_mut(place)?.pop_back()?;
+            let (_, mut line) = self.state().lines.get_mut(&key)?.pop_back()?;
             if line.is_free() {
                 return Some(line);
             }
@@ -134,16 +137,17 @@ impl Free {
     }
 
     /// Keeps a connection for the next request.
-    fn put(self: &Arc<Self>, place: &Place, line: Line) {
+    fn put(self: &Arc<Self>, place: Place, line: Line) {
+        let key = (thread::current().id(), place);
         let mut state = self.state();
         let now = Instant::now();
-        let oldest = if let Some(lines) = state.lines.get_mut(place) {
+        let oldest = if let Some(lines) = state.lines.get_mut(&key) {
             lines.push_back((now, line));
             let is_full = lines.len() > self.most;
             is_full.then(|| lines.pop_front())
         } else {
             let lines = VecDeque::from([(now, line)]);
-            state.lines.insert(place.clone(), lines);
+            state.lines.insert(key, lines);
             None
         };
         let is_watched = std::mem::replace(&mut state.is_watched, true);
@@ -278,7 +282,7 @@ impl Answer {
             && let Some(mut lent) = self.lent.take()
             && lent.line.is_free()
         {
-            lent.free.put(&lent.place, lent.line);
+            lent.free.put(lent.place, lent.line);
         }
         frame
     }

@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
-use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::Context;
+use super::dispatch::wait_for;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::token_args::ProxyArgs;
@@ -26,9 +26,6 @@ use crate::proxy::{
 };
 use crate::terminal::line::Line;
 use crate::tokens::Agent;
-
-/// How many cores are used at most; more than that is waiting for the provider anyway.
-const MOST_THREADS: usize = 4;
 
 /// How long a connection may carry nothing: a provider that does not answer is given up then.
 const SILENCE: Duration = Duration::from_mins(5);
@@ -63,27 +60,7 @@ pub(super) fn run(args: &ProxyArgs, context: &Context) -> Result<ExitCode, CliEr
         ),
     })?;
     context.learn("CREDENTIAL", &credential.secret);
-    on_all_cores(start(args, upstream, credential, context))
-}
-
-/// Waits for the end of the proxy, whose connections run on all cores: what one of them does then
-/// keeps no event of another waiting.
-fn on_all_cores(
-    proxy: impl Future<Output = Result<ExitCode, CliError>>,
-) -> Result<ExitCode, CliError> {
-    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(cores.min(MOST_THREADS))
-        .enable_all()
-        .build()
-        .map_err(|error| {
-            CliError::runtime(
-                "cannot start",
-                error.to_string(),
-                "look at the limits of this user (`ulimit -a`)",
-            )
-        })?;
-    runtime.block_on(proxy)
+    wait_for(start(args, upstream, credential, context))
 }
 
 async fn start(
@@ -126,7 +103,8 @@ async fn start(
     let told = told_to_end()?;
     lease.publish(&notice)?;
     tell(args, "listens", &notice, context)?;
-    Ok(match serve(sockets, gate, args.idle_timeout, told).await {
+    let ended = serve(sockets, gate, args.idle_timeout, told).await;
+    Ok(match ended.map_err(cannot_start)? {
         Ended::Idle => {
             let seconds = args.idle_timeout.as_secs();
             complain(
@@ -146,13 +124,6 @@ async fn gate(
     is_named: bool,
     context: &Context,
 ) -> Result<Gate, CliError> {
-    let failed = |why: String| {
-        CliError::runtime(
-            "cannot start the proxy",
-            why,
-            "look at the limits of this user (`ulimit -a`)",
-        )
-    };
     let mut reachable = Reachable::public();
     if is_named {
         // Whoever names an API on the command line means its address, a private one, too.
@@ -161,7 +132,7 @@ async fn gate(
             reachable = reachable.and(address);
         }
     }
-    let run = RunId::parse("proxy").ok_or_else(|| failed("it has no name".to_owned()))?;
+    let run = RunId::parse("proxy").ok_or_else(|| cannot_start("it has no name"))?;
     let settings = Settings {
         identity: Identity {
             run,
@@ -186,7 +157,15 @@ async fn gate(
         sink: Arc::new(RequestLog::start(io::stderr())),
         cassette: None,
     };
-    Gate::alone(settings, outside, health.text()).map_err(|error| failed(error.to_string()))
+    Gate::alone(settings, outside, health.text()).map_err(cannot_start)
+}
+
+fn cannot_start(why: impl ToString) -> CliError {
+    CliError::runtime(
+        "cannot start the proxy",
+        why.to_string(),
+        "look at the limits of this user (`ulimit -a`)",
+    )
 }
 
 /// Says where the proxy is, and prints what programs need to use it.
