@@ -79,7 +79,9 @@ async fn answer(request: Request<Incoming>, secret: &Secret) -> Response<Full<By
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
     let body = Limited::new(body, MOST_BYTES).collect().await;
-    let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+    let body = body
+        .map(http_body_util::Collected::to_bytes)
+        .unwrap_or_default();
     let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
     if head.method != Method::POST {
         return json_response(StatusCode::OK, &json!({"data": [], "object": "list"}));
