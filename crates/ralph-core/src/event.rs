@@ -15,11 +15,15 @@ use crate::id::{CommitId, Digest};
 use crate::mitigation::{Skipped, Step};
 use crate::money::Usd;
 use crate::plan::RunPlan;
-use crate::ports::{AgentEnd, AgentEvent, AgentReport, Ended, PullRequest, SandboxId, Usage};
+use crate::ports::{AgentEnd, AgentEvent, AgentReport, PullRequest, SandboxId, Usage};
 use crate::profile::ModelChoice;
 use crate::run::{Command, RunStatus};
 use crate::task::Mode;
 use crate::verdict::{CheckResult, TestCount};
+
+mod results;
+
+pub use results::{ActionResult, IterationOutcome, MessageState};
 
 /// The version of the record format.
 pub const VERSION: u32 = 1;
@@ -51,120 +55,6 @@ pub enum Purpose {
     Work,
     /// A commit is verified there.
     CleanRoom,
-}
-
-/// How an action ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "result", rename_all = "snake_case")]
-pub enum ActionResult {
-    /// It did what it should.
-    Done {
-        /// What exactly, in a few words.
-        detail: String,
-    },
-    /// A command ran to its end, good or bad.
-    Ran {
-        /// How it ended.
-        ended: Ended,
-        /// Bytes on standard output, kept or not.
-        stdout_bytes: u64,
-        /// Bytes on standard error, kept or not.
-        stderr_bytes: u64,
-        /// What its failure looks like, see [`signature`](gutter::signature).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        failure: Option<Digest>,
-    },
-    /// It could not be done; nothing was changed.
-    Failed {
-        /// Why not.
-        why: String,
-    },
-    /// It is not allowed; nothing was changed.
-    Refused {
-        /// The rule it breaks.
-        why: String,
-    },
-    /// It was not tried.
-    Skipped {
-        /// Why not.
-        why: String,
-    },
-    /// The program ended or died while it ran; what it did until then is unknown.
-    Interrupted,
-}
-
-impl ActionResult {
-    /// Tells whether the actions after it may still be performed.
-    pub fn is_success(&self) -> bool {
-        match self {
-            Self::Done { .. } => true,
-            Self::Ran { ended, .. } => ended.is_success(),
-            Self::Failed { .. }
-            | Self::Refused { .. }
-            | Self::Skipped { .. }
-            | Self::Interrupted => false,
-        }
-    }
-}
-
-/// How an iteration ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum IterationOutcome {
-    /// All actions were performed.
-    Completed,
-    /// An action failed or was refused, the rest was not tried.
-    ActionFailed {
-        /// Which one.
-        index: usize,
-    },
-    /// The model's reply could not be used.
-    Unreadable,
-    /// The model or a person wanted a fresh start.
-    Rotated,
-    /// The model asked for a person.
-    Paused,
-    /// The model said it is done; whether that was true is told by the verification.
-    StopRequested,
-    /// The model gave up.
-    GaveUp,
-    /// A budget was used up on the way.
-    OutOfBudget,
-    /// Its sandbox was lost on the way; what was not committed is gone.
-    SandboxLost,
-    /// The agent's program did not do its work to the end.
-    AgentStopped {
-        /// Why not.
-        why: String,
-    },
-}
-
-impl IterationOutcome {
-    /// Tells whether it says something about who did the work; no person and no accident ended it.
-    pub fn is_its_own_doing(&self) -> bool {
-        match self {
-            Self::Completed
-            | Self::ActionFailed { .. }
-            | Self::Unreadable
-            | Self::Paused
-            | Self::StopRequested
-            | Self::GaveUp
-            | Self::AgentStopped { .. } => true,
-            Self::Rotated | Self::OutOfBudget | Self::SandboxLost => false,
-        }
-    }
-}
-
-/// Where a person's message to an agent stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MessageState {
-    /// It waits for the agent.
-    Queued,
-    /// It was handed to the agent's program, or is in the next prompt.
-    Delivered,
-    /// The agent's program has taken it up.
-    Acknowledged,
 }
 
 /// What changed in the repository during an iteration.
@@ -461,6 +351,9 @@ pub enum Event {
         host: String,
         port: u16,
         reason: String,
+        /// What ran at that moment, if anybody knows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<String>,
     },
     /// A person lets commands reach a host from now on.
     HostAllowed { host: String },

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::budget::{Limits, Spent};
-use crate::event::{DiffSize, Event, Metrics, Purpose, Record};
+use crate::event::{Event, Metrics, Purpose, Record};
 use crate::gutter::Window;
 use crate::id::{CommitId, Digest};
-use crate::mitigation::{Ladder, Step};
+use crate::mitigation::Ladder;
 use crate::money::Usd;
 use crate::plan::RunPlan;
 use crate::ports::{PullRequest, SandboxId, Usage};
@@ -16,12 +16,13 @@ use crate::run::{self, Command, RunStatus};
 use crate::task::Mode;
 
 mod consultation;
+mod iterations;
 mod open;
 mod steering;
 
 pub use consultation::Consultation;
 pub use open::OpenIteration;
-pub use steering::{MAX_MESSAGE_BYTES, MAX_WAITING_MESSAGES, Message};
+pub use steering::{MAX_MESSAGE_BYTES, MAX_WAITING_MESSAGES, Message, host_entry};
 
 /// Where a run stands after some records.
 #[derive(Debug, Clone)]
@@ -357,96 +358,6 @@ impl RunState {
                 self.sandbox = None;
                 self.workspace_ready = false;
             }
-        }
-    }
-
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "`apply` above decides exhaustively which events come here"
-    )]
-    fn apply_iteration(&mut self, record: &Record) {
-        match &record.event {
-            Event::IterationStarted { iteration, head } => {
-                self.iteration = *iteration;
-                self.open = Some(OpenIteration::new(*iteration, head.clone(), record.at));
-            }
-            Event::ModelAsked { .. } | Event::AgentStarted { .. } => self.note_prompt(),
-            Event::ModelReplied {
-                usage,
-                cost_usd,
-                source,
-                ..
-            } => {
-                self.usage.add(*usage);
-                self.cost += *cost_usd;
-                self.script.extend(source.clone());
-            }
-            Event::ModelAbandoned {
-                usage, cost_usd, ..
-            }
-            | Event::AgentCharged {
-                usage, cost_usd, ..
-            } => {
-                self.usage.add(*usage);
-                self.cost += *cost_usd;
-            }
-            Event::IterationFinished {
-                metrics,
-                then,
-                outcome,
-                ..
-            } => {
-                if outcome.is_its_own_doing() {
-                    self.count_idle(metrics);
-                }
-                self.open = None;
-                self.then.clone_from(then);
-                if self.refused_in < metrics.iteration {
-                    self.refusals.clear();
-                }
-                self.loop_scores.extend(metrics.loop_score);
-                let surplus = self.loop_scores.len().saturating_sub(5);
-                self.loop_scores.drain(..surplus);
-                self.learn(metrics);
-                self.last_metrics = Some(metrics.clone());
-                return;
-            }
-            _ => {}
-        }
-        if let Some(open) = &mut self.open {
-            open.apply(&record.event);
-        }
-    }
-}
-
-impl RunState {
-    /// Counts an iteration that neither committed, nor changed a file, nor ticked a box.
-    fn count_idle(&mut self, metrics: &Metrics) {
-        let before = self.last_metrics.as_ref();
-        let ticked_before = before.map_or(0, |last| last.boxes_ticked);
-        let head_before = self.open.as_ref().map(|open| &open.head);
-        // What was left uncommitted before is no change of this iteration.
-        let is_unchanged = match &metrics.gutter {
-            Some(report) => report.facts.files.is_empty() && report.facts.changed_lines == 0,
-            None => metrics.diff == DiffSize::default(),
-        };
-        let is_idle = is_unchanged
-            && head_before == Some(&metrics.head)
-            && metrics.boxes_ticked == ticked_before;
-        self.idle = if is_idle { self.idle + 1 } else { 0 };
-    }
-
-    /// Takes in what an iteration says about circling.
-    fn learn(&mut self, metrics: &Metrics) {
-        let Some(report) = &metrics.gutter else {
-            return;
-        };
-        self.window.push(report.facts.clone());
-        self.ladder = report.ladder;
-        match &report.step {
-            Some(Step::Fallback { profile }) => self.switch_to(profile),
-            Some(Step::Doctor) => self.doctor.due = true,
-            Some(Step::Rotate | Step::Pause | Step::Fail) | None => {}
         }
     }
 

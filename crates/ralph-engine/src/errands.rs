@@ -6,8 +6,9 @@ use std::time::Duration;
 use ralph_core::debug::{self, Known, Log};
 use ralph_core::doctor::{AppliedBy, Trigger};
 use ralph_core::event::Event;
-use ralph_core::ports::{Exec, Sandbox};
+use ralph_core::ports::{Clock, Exec, Sandbox};
 use ralph_core::run::Command;
+use ralph_core::secret::Redactor;
 use ralph_core::task::DoctorApply;
 use tokio::sync::watch;
 
@@ -226,6 +227,64 @@ fn end_of(text: &str) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(MAX_OUTPUT))..]
 }
 
+/// Accepts a command and returns its id, or says why not.
+fn accept(
+    journal: &mut Journal,
+    id: &str,
+    command: &Command,
+) -> Result<Result<String, String>, RunError> {
+    // One that was accepted by a process that died is still to be done.
+    let mut errands = journal.state().errands.iter();
+    if let Some((pending, _)) = errands.find(|(_, errand)| errand == command) {
+        return Ok(Ok(pending.clone()));
+    }
+    if let Some(why) = journal.state().refuses(command) {
+        return Ok(Err(why));
+    }
+    journal.append(Event::CommandReceived {
+        id: id.to_owned(),
+        command: command.clone(),
+        refused: None,
+    })?;
+    Ok(Ok(id.to_owned()))
+}
+
+/// Does something for a run that nobody works on, if that needs nothing but the run's own files: lets
+/// it reach a host when it goes on, or leaves it a message. None for any other command.
+pub fn note_down(
+    dir: &RunDir,
+    journal: &mut Journal,
+    letter: &Letter,
+    (clock, redactor): (&dyn Clock, &Redactor),
+) -> Result<Option<Done>, RunError> {
+    let Letter { id, command } = letter;
+    match command {
+        Command::AllowHost { .. } | Command::Message { .. } => {}
+        Command::Pause
+        | Command::Resume
+        | Command::Rotate
+        | Command::Stop
+        | Command::Profile { .. }
+        | Command::Note(_)
+        | Command::Guardrail(_)
+        | Command::Diagnose
+        | Command::Apply
+        | Command::Debug { .. } => return Ok(None),
+    }
+    let id = match accept(journal, id, command)? {
+        Ok(id) => id,
+        Err(why) => return Ok(Some(Done::not(why))),
+    };
+    let Some(done) = live::do_at_once(journal, &Door::Closed, &id, command)? else {
+        return Ok(None);
+    };
+    let mut files = Files::open(dir, redactor.clone())?;
+    let text = format!("{}: {}", command.verb(), done.detail);
+    files.log_activity(clock.now(), journal.state().iteration, &text)?;
+    files.sync()?;
+    Ok(Some(done))
+}
+
 /// Carries a command out for a run that nobody works on. None if it has to wait until the run goes on.
 pub async fn alone(
     dir: &RunDir,
@@ -235,21 +294,9 @@ pub async fn alone(
     interrupt: watch::Receiver<bool>,
 ) -> Result<Option<Done>, RunError> {
     let Letter { id, command } = letter;
-    // One that was accepted by a process that died is still to be done.
-    let mut errands = journal.state().errands.iter();
-    let pending = errands.find(|(_, errand)| *errand == command);
-    let id = if let Some((pending, _)) = pending {
-        pending.clone()
-    } else {
-        if let Some(why) = journal.state().refuses(&command) {
-            return Ok(Some(Done::not(why)));
-        }
-        journal.append(Event::CommandReceived {
-            id: id.clone(),
-            command: command.clone(),
-            refused: None,
-        })?;
-        id
+    let id = match accept(&mut journal, &id, &command)? {
+        Ok(id) => id,
+        Err(why) => return Ok(Some(Done::not(why))),
     };
     if journal.state().open.is_some() && !fits_into_an_iteration(&command) {
         return Ok(None);

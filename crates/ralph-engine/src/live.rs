@@ -39,7 +39,10 @@ pub(crate) fn answer(
     control.answered(&letter);
     if accepted {
         control.note(&command);
-        do_at_once(journal, control, &id, &command)?;
+        if let Some(done) = do_at_once(journal, &control.door, &id, &command)? {
+            let told = format!("{}: {}", command.verb(), done.detail);
+            control.untold.push(told);
+        }
         if command == Command::Stop {
             return Err(RunError::Stopped);
         }
@@ -56,15 +59,15 @@ fn has_no_door(door: &Door, command: &Command) -> Option<String> {
     }
 }
 
-/// Does what a command asks for, if that needs nothing but the journal and the gate.
-fn do_at_once(
+/// Does what a command asks for and tells it, if that needs nothing but the journal and the gate.
+pub(crate) fn do_at_once(
     journal: &mut Journal,
-    control: &mut Control,
+    door: &Door,
     id: &str,
     command: &Command,
-) -> Result<(), RunError> {
+) -> Result<Option<Done>, RunError> {
     let done = match command {
-        Command::AllowHost { host } => allow(journal, &control.door, host)?,
+        Command::AllowHost { host } => allow(journal, door, host)?,
         Command::Message { text } => queue(journal, id, text)?,
         Command::Pause
         | Command::Resume
@@ -75,18 +78,15 @@ fn do_at_once(
         | Command::Guardrail(_)
         | Command::Diagnose
         | Command::Apply
-        | Command::Debug { .. } => return Ok(()),
+        | Command::Debug { .. } => return Ok(None),
     };
-    control
-        .untold
-        .push(format!("{}: {}", command.verb(), done.detail));
     journal.append(Event::CommandDone {
         id: id.to_owned(),
         done: done.done,
-        detail: done.detail,
-        output: done.output,
+        detail: done.detail.clone(),
+        output: done.output.clone(),
     })?;
-    Ok(())
+    Ok(Some(done))
 }
 
 /// Lets commands reach a host from now on.
@@ -175,12 +175,22 @@ pub(crate) fn write_down(journal: &mut Journal, all: Vec<GateNews>) -> Result<He
                 heard.refused = Some(status);
                 continue;
             }
-            GateNews::Blocked { host, port, reason } => {
+            GateNews::Blocked {
+                host,
+                port,
+                reason,
+                command,
+            } => {
                 // A program that tries again and again is told about once.
                 if journal.state().is_blocked(&host, port) {
                     continue;
                 }
-                Event::HostBlocked { host, port, reason }
+                Event::HostBlocked {
+                    host,
+                    port,
+                    reason,
+                    command,
+                }
             }
         };
         journal.append(event)?;

@@ -446,8 +446,15 @@ impl Run {
         sink: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, RunError> {
         exec.timeout = exec.timeout.min(self.time_left());
+        if let Some(gate) = &self.outside.gate {
+            gate.notice_command(Some(exec.label()));
+        }
         let running = self.sandbox.exec(exec, sink);
-        Ok(attend(&mut self.journal, &mut self.control, running).await??)
+        let ended = attend(&mut self.journal, &mut self.control, running).await;
+        if let Some(gate) = &self.outside.gate {
+            gate.notice_command(None);
+        }
+        Ok(ended??)
     }
 
     /// Returns how long a command may still take.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use ralph_core::net::{Allowlist, Decider, Decision, Endpoint, Entry, Host, Policy, Reason, Rules};
 use ralph_core::ports::Clock;
 use rustls::RootCertStore;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::audit::{Book, OpenRecord};
 use crate::credentials::{self, Routes};
@@ -90,6 +90,8 @@ pub(crate) struct Inner {
     names: Mutex<Names>,
     told: Mutex<HashSet<Host>>,
     connections: Semaphore,
+    /// Whether nothing passes any more.
+    is_closed: watch::Sender<bool>,
     pub(crate) authority: Authority,
     pub(crate) routes: Routes,
     pub(crate) limits: Limits,
@@ -131,6 +133,7 @@ impl Gate {
             names: Mutex::default(),
             told: Mutex::default(),
             connections: Semaphore::new(settings.limits.connections),
+            is_closed: watch::Sender::new(false),
             authority: Authority::new(settings.identity.run.as_str())?,
             routes: Routes::new(settings.routes)?,
             client: http::client(dialer.clone(), tls),
@@ -150,8 +153,29 @@ impl Gate {
         })
     }
 
-    /// Serves one connection from the sandbox to its end.
+    /// Serves one connection from the sandbox to its end, or to that of the gate.
     pub async fn serve(&self, arrival: Arrival, stream: impl Stream + 'static) {
+        let mut closing = self.inner.is_closed.subscribe();
+        if *closing.borrow_and_update() {
+            let decision = Decision::denied(Reason::BlockedByPolicy, Decider::Gate);
+            let book = &self.inner.book;
+            drop(book.open_text(arrival.listener, "", 0, decision));
+            return;
+        }
+        tokio::select! {
+            () = self.pass(arrival, stream) => {}
+            // The sender lives as long as the gate, and is told one thing only.
+            _ = closing.changed() => {}
+        }
+    }
+
+    /// Ends every connection, and lets nothing through from now on: what the sandbox still holds, its
+    /// stand-ins among it, is worth nothing any more.
+    pub fn close(&self) {
+        self.inner.is_closed.send_replace(true);
+    }
+
+    async fn pass(&self, arrival: Arrival, stream: impl Stream + 'static) {
         let gate = &self.inner;
         let Arrival { listener, address } = arrival;
         let Ok(_slot) = gate.connections.try_acquire() else {

@@ -6,12 +6,14 @@
 //! - [`FakeModelApi`] is a model API whose answers a test writes, [`LiteLlm`] a real one.
 //! - [`PrivateEngine`] is an engine that a test may kill.
 //! - [`FakeUpstream`] is a model provider that says what a test wrote down.
+//! - [`internet`] is an internet on this machine, with hosts that count what arrives at them.
 //! - [`agent_program`] is where a real coding agent's program is, [`agent_image`] an image with it.
 
 mod agent_image;
 mod agents;
 mod collect;
 mod docker;
+pub mod internet;
 mod litellm;
 mod model_api;
 mod private_engine;

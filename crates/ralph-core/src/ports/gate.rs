@@ -36,6 +36,8 @@ pub enum GateNews {
         port: u16,
         /// The rule.
         reason: String,
+        /// What ran at that moment, if anybody knows.
+        command: Option<String>,
     },
 }
 
@@ -64,6 +66,8 @@ pub trait Gatekeeper: Send + Sync {
     fn news(&self) -> Vec<GateNews>;
     /// Says what may still be spent from now on; beyond that, calls are refused.
     fn allow_spending(&self, allowance: Allowance);
+    /// Says what runs in the sandbox from now on, so that what is blocked is told with it.
+    fn notice_command(&self, _command: Option<&str>) {}
     /// Lets commands reach a host from now on, or says why that is no host.
     fn allow_host(&self, host: &str) -> Result<(), String>;
     /// Forgets that it has told of a refused host: the next one who wants to reach it is news again.

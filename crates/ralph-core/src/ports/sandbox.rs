@@ -95,6 +95,14 @@ pub struct Exec {
 }
 
 impl Exec {
+    /// Returns what tells it from others: its command line, or its program.
+    pub fn label(&self) -> &str {
+        match &self.program {
+            Program::Shell(command) => command,
+            Program::Argv(argv) => argv.first().map_or("", String::as_str),
+        }
+    }
+
     /// The output limit unless a caller sets another.
     pub const OUTPUT_LIMIT: u64 = 1 << 30;
 

@@ -54,7 +54,8 @@ impl RunState {
 
     /// Tells whether it is known that a host may not be reached on a port, or there is no room to know.
     pub fn is_blocked(&self, host: &str, port: u16) -> bool {
-        self.blocked_hosts.len() >= MAX_HOSTS || self.blocked_hosts.contains(&blocked(host, port))
+        self.blocked_hosts.len() >= MAX_HOSTS
+            || self.blocked_hosts.contains(&host_entry(host, port))
     }
 
     #[expect(
@@ -64,7 +65,7 @@ impl RunState {
     pub(super) fn apply_steering(&mut self, event: &Event) {
         match event {
             Event::HostBlocked { host, port, .. } if self.blocked_hosts.len() < MAX_HOSTS => {
-                self.blocked_hosts.insert(blocked(host, *port));
+                self.blocked_hosts.insert(host_entry(host, *port));
             }
             Event::HostAllowed { host } => {
                 if let Ok(entry) = Entry::parse(host) {
@@ -140,8 +141,8 @@ impl RunState {
     }
 }
 
-/// Returns what has to be allowed to reach a host on a port.
-fn blocked(host: &str, port: u16) -> String {
+/// Returns what has to be allowed to reach a host on a port, as an allowlist writes it.
+pub fn host_entry(host: &str, port: u16) -> String {
     match port {
         80 | 443 => host.to_owned(),
         port => format!("{host}:{port}"),

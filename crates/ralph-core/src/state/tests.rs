@@ -1,3 +1,5 @@
+mod steering;
+
 use std::collections::BTreeMap;
 
 use super::*;

@@ -240,3 +240,115 @@ fn as_command(end: &AgentEnd) -> Ended {
         | AgentEnd::Crashed { .. } => Ended::Exited(1),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ralph_core::ports::{AgentEvent, AgentReader, ExecOutcome};
+    use ralph_core::secret::Redactor;
+
+    use super::*;
+
+    /// Says what it was told to say; without that, what the end of the process tells.
+    struct Says(Option<AgentEnd>);
+
+    impl AgentReader for Says {
+        fn line(&mut self, _: &str) -> Vec<AgentEvent> {
+            Vec::new()
+        }
+
+        fn is_done(&self) -> bool {
+            self.0.is_some()
+        }
+
+        fn finish(&mut self, ended: Ended, _: &str) -> (AgentEnd, AgentReport) {
+            let by_end = match ended {
+                Ended::TimedOut => AgentEnd::TimedOut,
+                Ended::Exited(_)
+                | Ended::Signalled(_)
+                | Ended::OutputLimit
+                | Ended::DiskLimit
+                | Ended::OutOfMemory => AgentEnd::Crashed {
+                    why: ended.to_string(),
+                },
+            };
+            (self.0.take().unwrap_or(by_end), AgentReport::default())
+        }
+    }
+
+    fn exits(ended: Ended) -> Watched {
+        Watched::Ended(Ok(ExecOutcome {
+            ended,
+            duration: Duration::ZERO,
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            process_limit: false,
+        }))
+    }
+
+    fn judged(watched: Watched, says: Option<&AgentEnd>) -> (AgentEnd, bool) {
+        let (sender, _events) = channel();
+        let capture = Capture::new(&Redactor::new(Vec::new()));
+        let reader = Box::new(Says(says.cloned()));
+        let mut sink = AgentSink::new(reader, capture, Pulse::new(), sender);
+        let worked = judge(watched, &mut sink).unwrap();
+        (worked.end, worked.broke_off)
+    }
+
+    #[test]
+    fn what_is_seen_from_outside_wins_only_over_silence() {
+        let why = || "w".to_owned();
+        let quota = AgentEnd::Quota {
+            why: why(),
+            wait: None,
+        };
+        let crashed = |why: &str| AgentEnd::Crashed { why: why.into() };
+        let interrupted = || Watched::Ended(Err(SandboxError::Interrupted { why: why() }));
+        let (stalled, halted) = (|| Watched::Cut(Cut::Stalled), || Watched::Cut(Cut::Halted));
+        let finished = AgentEnd::Finished;
+        for (number, (watched, says, expected)) in [
+            (
+                exits(Ended::Exited(0)),
+                Some(&finished),
+                (AgentEnd::Finished, false),
+            ),
+            (exits(Ended::Exited(1)), None, (crashed("exit 1"), false)),
+            (
+                exits(Ended::Exited(1)),
+                Some(&quota),
+                (quota.clone(), false),
+            ),
+            (exits(Ended::TimedOut), None, (AgentEnd::TimedOut, false)),
+            (exits(Ended::TimedOut), Some(&quota), (quota.clone(), false)),
+            (
+                exits(Ended::Signalled(9)),
+                None,
+                (crashed("killed by signal 9"), true),
+            ),
+            (
+                exits(Ended::OutOfMemory),
+                None,
+                (crashed("killed: out of memory"), false),
+            ),
+            (interrupted(), None, (crashed("w"), true)),
+            (interrupted(), Some(&finished), (AgentEnd::Finished, false)),
+            (stalled(), None, (AgentEnd::Stalled, false)),
+            (stalled(), Some(&quota), (quota.clone(), false)),
+            (stalled(), Some(&crashed("c")), (AgentEnd::Stalled, false)),
+            (halted(), None, (AgentEnd::Halted, false)),
+            (halted(), Some(&quota), (AgentEnd::Halted, false)),
+            (halted(), Some(&finished), (AgentEnd::Finished, false)),
+            (
+                Watched::Cut(Cut::Lingering),
+                Some(&quota),
+                (quota.clone(), false),
+            ),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            assert_eq!(judged(watched, says), expected, "case {number}");
+        }
+    }
+}

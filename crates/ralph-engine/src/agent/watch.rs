@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::event::Event;
-use ralph_core::ports::{Agent, AgentEvent, Exec, ExecOutcome, Patience, SandboxError};
+use ralph_core::ports::{Agent, AgentEvent, Exec, ExecOutcome, Gatekeeper, Patience, SandboxError};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::sink::{AgentSink, Pulse};
@@ -49,6 +49,9 @@ impl Run {
     ) -> Result<Watched, RunError> {
         let patience = agent.patience();
         let gate = self.outside.gate.clone();
+        if let Some(gate) = &gate {
+            gate.notice_command(Some(agent.name()));
+        }
         let (talk, mut input) = Talk::begin(agent, &self.outside.redactor, &pulse);
         let mut beat = heartbeat();
         let mut look = tokio::time::interval(LOOK_EVERY);
@@ -59,10 +62,13 @@ impl Run {
             loop {
                 tokio::select! {
                     ended = &mut running => break Ok(Watched::Ended(ended)),
-                    Some(did) = events.recv() => tell(journal, &talk, did)?,
+                    Some(did) = events.recv() => {
+                        notice(gate.as_deref(), &did);
+                        tell(journal, &talk, did)?;
+                    }
                     call = control.next() => match answer(journal, control, call) {
                         Ok(()) if control.wish.is_some() => break Ok(Watched::Cut(Cut::Halted)),
-                        Ok(()) => talk.say_what_waits(journal)?,
+                        Ok(()) => {}
                         Err(error) => break Err(error),
                     },
                     _ = beat.tick() => drop(journal.append(Event::StillActive {})?),
@@ -77,6 +83,7 @@ impl Run {
                         if let Some(status) = heard.refused {
                             break Ok(Watched::Cut(Cut::Refused(status)));
                         }
+                        talk.say_what_waits(journal)?;
                         if let Some(cut) = overdue(&pulse, patience, &mut done_at) {
                             break Ok(Watched::Cut(cut));
                         }
@@ -91,6 +98,7 @@ impl Run {
         }
         if let Some(gate) = &gate {
             take_news(journal, &**gate)?;
+            gate.notice_command(None);
         }
         watched
     }
@@ -120,6 +128,13 @@ fn overdue(
         patience.first
     };
     (silence > limit).then_some(Cut::Stalled)
+}
+
+/// Tells the gate what the agent does, so that a blocked host is told with it.
+fn notice(gate: Option<&dyn Gatekeeper>, did: &AgentEvent) {
+    if let (Some(gate), AgentEvent::Tool { tool, label, .. }) = (gate, did) {
+        gate.notice_command(Some(&format!("{tool}: {label}")));
+    }
 }
 
 fn tell(journal: &mut Journal, talk: &Talk<'_>, did: AgentEvent) -> Result<(), RunError> {

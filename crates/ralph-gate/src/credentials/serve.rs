@@ -22,7 +22,7 @@ pub(crate) async fn serve(gate: &Arc<Inner>, stream: impl Stream + 'static) {
         let gate = answering.clone();
         Box::pin(async move { answer(&gate, request).await })
     };
-    http::connection(&gate.limits, stream, answer).await;
+    http::connection(gate, Listener::Credentials, stream, answer).await;
 }
 
 async fn answer(gate: &Inner, request: Request<Incoming>) -> Response<Body> {
@@ -47,7 +47,10 @@ async fn answer(gate: &Inner, request: Request<Incoming>) -> Response<Body> {
     let mut record = Some(record);
     let answered = match judged {
         Ok((route, rest, use_)) => send(gate, route, rest, use_, request, &mut record).await,
-        Err(refused) => Err(refused),
+        Err(refused) => {
+            http::drain(request).await;
+            Err(refused)
+        }
     };
     answered.unwrap_or_else(|refused| {
         if let Some(record) = &mut record {

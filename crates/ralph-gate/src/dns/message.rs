@@ -29,6 +29,8 @@ pub(super) struct Query {
 pub(super) enum Answer {
     /// The name has this address, and nothing of any other type.
     Address(Ipv4Addr),
+    /// The name exists, and there is nothing to tell about it.
+    Nothing,
     /// The name does not exist.
     NoSuchName,
 }
@@ -81,7 +83,7 @@ impl Query {
     pub(super) fn answered(&self, answer: Answer) -> Vec<u8> {
         let (code, address) = match answer {
             Answer::Address(address) if self.wants_address => (0, Some(address)),
-            Answer::Address(_) => (0, None),
+            Answer::Address(_) | Answer::Nothing => (0, None),
             Answer::NoSuchName => (3, None),
         };
         let mut message = Vec::with_capacity(HEADER + self.question.len() + 16);

@@ -49,6 +49,7 @@ fn reply(gate: &Inner, message: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn answer(gate: &Inner, name: &str) -> Answer {
+    let (service, name) = split_service(name);
     let Ok(host) = Host::parse(name) else {
         let decision = Decision::denied(Reason::Malformed, Decider::Gate);
         drop(gate.book.open_text(Listener::Dns, name, PORT, decision));
@@ -64,9 +65,40 @@ fn answer(gate: &Inner, name: &str) -> Answer {
         Decision::denied(Reason::Malformed, Decider::Gate)
     };
     drop(gate.record(Listener::Dns, &endpoint, decision));
-    if decision.is_allowed() {
-        Answer::Address(gate.names().address(&endpoint.host))
-    } else {
-        Answer::NoSuchName
+    match (decision.is_allowed(), service) {
+        (true, None) => Answer::Address(gate.names().address(&endpoint.host)),
+        (true, Some(_)) => Answer::Nothing,
+        (false, _) => Answer::NoSuchName,
+    }
+}
+
+/// Splits the name of a service, as `_https._tcp.example.com`, from the host that may offer it: the
+/// host is what is decided about, and what a human could allow.
+fn split_service(name: &str) -> (Option<&str>, &str) {
+    let mut host = name;
+    while host.starts_with('_')
+        && let Some((_, rest)) = host.split_once('.')
+    {
+        host = rest;
+    }
+    let service = name[..name.len() - host.len()].strip_suffix('.');
+    (service, host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_belongs_to_a_host() {
+        for (name, expected) in [
+            ("a.example", (None, "a.example")),
+            ("_https._tcp.a.example", (Some("_https._tcp"), "a.example")),
+            ("a._b.example", (None, "a._b.example")),
+            ("_a", (None, "_a")),
+            ("", (None, "")),
+        ] {
+            assert_eq!(split_service(name), expected, "{name}");
+        }
     }
 }

@@ -3,11 +3,15 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::Request;
 use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::header::EXPECT;
+use tokio::time::timeout;
 
 use crate::audit::{OpenRecord, Traffic};
 
@@ -15,6 +19,11 @@ use crate::audit::{OpenRecord, Traffic};
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// The body of everything that the gate sends.
 pub(crate) type Body = UnsyncBoxBody<Bytes, BoxError>;
+
+/// How much of a request is read after it was refused, in bytes.
+const MOST_DRAINED: usize = 1024 * 1024;
+/// For how long.
+const DRAIN_TIME: Duration = Duration::from_secs(2);
 
 /// Returns a body that is there at once.
 pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {
@@ -26,6 +35,18 @@ pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {
 /// Returns the body of a request on its way out.
 pub(crate) fn outgoing(inner: Incoming, traffic: Arc<Traffic>) -> Body {
     Outgoing { inner, traffic }.boxed_unsync()
+}
+
+/// Reads the rest of a request that is refused, if it is short and comes soon: a connection that is
+/// closed while bytes arrive takes the refusal away from whoever sends them.
+pub(crate) async fn drain(request: Request<Incoming>) {
+    // Who expects to be told to go on has not sent anything.
+    if request.headers().contains_key(EXPECT) {
+        return;
+    }
+    let mut rest = Limited::new(request.into_body(), MOST_DRAINED);
+    let read = async { while let Some(Ok(_)) = rest.frame().await {} };
+    timeout(DRAIN_TIME, read).await.ok();
 }
 
 struct Outgoing {

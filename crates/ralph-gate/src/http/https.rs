@@ -9,7 +9,7 @@ use tokio::io::{AsyncWriteExt as _, copy_bidirectional_with_sizes};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-use super::serve::{Origin, expected, serve_origin};
+use super::serve::{Origin, expected, nobody, serve_origin};
 use super::tunnel::{PIECE, refused};
 use crate::audit::OpenRecord;
 use crate::gate::Inner;
@@ -24,10 +24,7 @@ pub(crate) async fn serve(
     address: Option<SocketAddr>,
 ) -> io::Result<()> {
     let Ok(expected) = expected(gate, address, 443) else {
-        let text = address.map(|address| address.ip().to_string());
-        let decision = Decision::denied(Reason::NameMismatch, Decider::Gate);
-        let text = text.unwrap_or_default();
-        drop(gate.book.open_text(Listener::Https, &text, 443, decision));
+        nobody(gate, Listener::Https, address, 443);
         return inside.write_all(&UNRECOGNIZED_NAME).await;
     };
     let hello = match read_hello(&mut inside, Vec::new(), gate.limits.head_time).await {

@@ -15,7 +15,7 @@ mod serve;
 mod target;
 mod tunnel;
 
-pub(crate) use body::{Body, BoxError, full, outgoing};
+pub(crate) use body::{Body, BoxError, drain, full, outgoing};
 pub(crate) use fields::strip_hop_by_hop;
 pub(crate) use forward::unanswered;
 pub(crate) use https::serve as serve_https;

@@ -13,7 +13,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use ralph_core::net::{Endpoint, Reason};
+use ralph_core::net::{Decider, Decision, Endpoint, Reason};
 
 use super::body::{Body, full};
 use super::forward::forward;
@@ -21,15 +21,16 @@ use super::tunnel::{self, Tunnel};
 use super::{Refusal, target};
 use crate::dns::Behind;
 use crate::gate::Inner;
-use crate::{Limits, Listener, Stream};
+use crate::{Listener, Stream};
 
 /// What answers a request.
 pub(crate) type Service<'a> = Pin<Box<dyn Future<Output = Response<Body>> + Send + 'a>>;
 
 /// Reads requests from a connection and has each answered, until either side is done.
 ///
-/// How it ends is the other side's business: a broken connection has no one left to be told.
-pub(crate) async fn connection<S, F>(limits: &Limits, stream: S, answer: F)
+/// How it ends is the other side's business: a broken connection has no one left to be told. What
+/// was no request at all is written down, because nobody has decided about it.
+pub(crate) async fn connection<S, F>(gate: &Inner, listener: Listener, stream: S, answer: F)
 where
     S: Stream + 'static,
     F: Fn(Request<Incoming>) -> Service<'static>,
@@ -38,6 +39,7 @@ where
         let response = answer(request);
         async move { Ok::<_, Infallible>(response.await) }
     });
+    let limits = &gate.limits;
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head_time)
@@ -46,7 +48,12 @@ where
         .half_close(false)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
-    drop(served.await);
+    if let Err(error) = served.await
+        && error.is_parse()
+    {
+        let decision = Decision::denied(Reason::Malformed, Decider::Gate);
+        drop(gate.book.open_text(listener, "", 0, decision));
+    }
 }
 
 /// Serves the HTTP proxy.
@@ -71,7 +78,7 @@ pub(crate) async fn serve_proxy(gate: &Arc<Inner>, stream: impl Stream + 'static
             })
         }
     };
-    connection(&gate.limits, stream, answer).await;
+    connection(gate, Listener::Proxy, stream, answer).await;
     let tunnel = tunnel.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(tunnel) = tunnel {
         tunnel::carry(gate, tunnel).await;
@@ -93,7 +100,7 @@ pub(crate) async fn serve_http(
     address: Option<SocketAddr>,
 ) {
     let Ok(expected) = expected(gate, address, 80) else {
-        return;
+        return nobody(gate, Listener::Http, address, 80);
     };
     serve_origin(gate, stream, Origin::http(Listener::Http, expected)).await;
 }
@@ -115,6 +122,14 @@ pub(super) fn expected(
             port,
         })),
     }
+}
+
+/// Writes down a connection to an address that nobody has.
+pub(super) fn nobody(gate: &Inner, listener: Listener, address: Option<SocketAddr>, port: u16) {
+    let text = address.map(|address| address.ip().to_string());
+    let decision = Decision::denied(Reason::NameMismatch, Decider::Gate);
+    let text = text.unwrap_or_default();
+    drop(gate.book.open_text(listener, &text, port, decision));
 }
 
 /// What is known about the requests of a connection before the first one.
@@ -149,6 +164,7 @@ impl Origin {
 
 /// Serves requests that name their host in `Host`.
 pub(super) async fn serve_origin(gate: &Arc<Inner>, stream: impl Stream + 'static, origin: Origin) {
+    let listener = origin.listener;
     let answer = {
         let gate = gate.clone();
         move |request: Request<Incoming>| -> Service<'static> {
@@ -156,7 +172,7 @@ pub(super) async fn serve_origin(gate: &Arc<Inner>, stream: impl Stream + 'stati
             Box::pin(async move { answer_origin(&gate, origin, request).await })
         }
     };
-    connection(&gate.limits, stream, answer).await;
+    connection(gate, listener, stream, answer).await;
 }
 
 async fn answer_origin(gate: &Inner, origin: Origin, request: Request<Incoming>) -> Response<Body> {

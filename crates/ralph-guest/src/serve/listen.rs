@@ -2,12 +2,14 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional_with_sizes};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, copy_buf, sink};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::wire::{Connect, Duplex, Link, Listening};
 
@@ -19,6 +21,8 @@ const DATAGRAM: usize = 64 * 1024;
 const ANSWER: Duration = Duration::from_secs(10);
 /// How many datagrams may wait for their answers.
 const MAX_WAITING: usize = 256;
+/// How long the rest of what a client sends is read although the host does not want it.
+const LINGER: Duration = Duration::from_secs(5);
 /// How long to wait when the system has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -68,12 +72,43 @@ async fn connections(listener: &TcpListener, name: &str, link: &Link) {
 }
 
 /// Carries bytes both ways until both sides have ended.
-async fn carry(mut connection: TcpStream, mut stream: Duplex) {
+async fn carry(connection: TcpStream, stream: Duplex) {
     connection.set_nodelay(true).ok();
-    // A side that fails ends both, which the other side sees as a closed connection.
-    copy_bidirectional_with_sizes(&mut connection, &mut stream, PIECE, PIECE)
-        .await
-        .ok();
+    let (incoming, mut outgoing) = connection.into_split();
+    let (answer, mut question) = tokio::io::split(stream);
+    let there = async move {
+        let mut incoming = BufReader::with_capacity(PIECE, incoming);
+        let carried = copy_buf(&mut incoming, &mut question).await;
+        question.shutdown().await.ok();
+        (incoming, carried)
+    };
+    let back = async move {
+        let mut answer = BufReader::with_capacity(PIECE, answer);
+        copy_buf(&mut answer, &mut outgoing).await.ok();
+        outgoing.shutdown().await.ok();
+    };
+    let (mut there, mut back) = (pin!(there), pin!(back));
+    let mut is_answered = false;
+    let (mut incoming, carried) = tokio::select! {
+        taken = &mut there => taken,
+        () = &mut back => {
+            is_answered = true;
+            there.await
+        }
+    };
+    let rest = async {
+        if !is_answered {
+            back.await;
+        }
+    };
+    if carried.is_ok() {
+        return rest.await;
+    }
+    // The host takes no more, as when it refuses a request before its end. A connection that is
+    // closed while bytes still arrive takes the answer away from whoever sends them.
+    let mut nowhere = sink();
+    let read_on = async { tokio::join!(rest, copy_buf(&mut incoming, &mut nowhere)) };
+    timeout(LINGER, read_on).await.ok();
 }
 
 async fn datagrams(socket: &Arc<UdpSocket>, name: &str, link: &Link) {
@@ -115,5 +150,5 @@ async fn exchange(socket: Arc<UdpSocket>, peer: SocketAddr, datagram: Vec<u8>, m
         socket.send_to(&answer, peer).await
     };
     // Without an answer nothing comes back, as with any datagram.
-    tokio::time::timeout(ANSWER, exchanged).await.ok();
+    timeout(ANSWER, exchanged).await.ok();
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ralph_guest::command::{Ended, Program};
 use ralph_guest::wire::{
     Connect, ExecRequest, Failure, Flow, Hello, Listening, PROTOCOL, Reply, Request, Signal, Stat,
-    WriteWay,
+    Stream, WriteWay,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -244,9 +244,8 @@ async fn hanging_up_ends_what_runs() {
     drop(stream);
 }
 
-#[tokio::test]
-async fn connections_inside_become_streams() {
-    let mut guest = Conversation::begin();
+/// Has the guest listen at a free address.
+async fn listening(guest: &Conversation) -> (Stream, String) {
     let port = {
         let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         free.local_addr().unwrap().port()
@@ -259,6 +258,32 @@ async fn connections_inside_become_streams() {
     };
     let mut listening = guest.open(&listen);
     assert_eq!(answer(&mut listening).await.0, Reply::Done);
+    (listening, address)
+}
+
+#[tokio::test]
+async fn an_answer_reaches_whoever_is_still_sending() {
+    let mut guest = Conversation::begin();
+    let (_listening, address) = listening(&guest).await;
+    let mut inside = tokio::net::TcpStream::connect(&address).await.unwrap();
+    inside.write_all(b"question").await.unwrap();
+    let opened = guest.incoming.recv().await.unwrap();
+    let long = vec![b'a'; 100_000];
+    opened.stream.sender.all(Flow::Main, &long).await;
+    drop(opened);
+    for _ in 0..10 {
+        inside.write_all(&[b'q'; 10_000]).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let mut got = Vec::new();
+    inside.read_to_end(&mut got).await.unwrap();
+    assert_eq!(got.len(), long.len());
+}
+
+#[tokio::test]
+async fn connections_inside_become_streams() {
+    let mut guest = Conversation::begin();
+    let (listening, address) = listening(&guest).await;
     let mut inside = tokio::net::TcpStream::connect(&address).await.unwrap();
     inside.write_all(b"question").await.unwrap();
     inside.shutdown().await.unwrap();

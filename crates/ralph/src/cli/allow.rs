@@ -32,12 +32,11 @@ pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, 
         Answer::Done(done) => return Err(refused(&state, &command, &done.detail)),
         Answer::Later => format!("commands can reach `{host}` when it goes on"),
     };
-    let mut lines = vec![errand::line(&state, &said)];
+    context.output().lines(&[errand::line(&state, &said)])?;
     if args.project {
         let listed = list_host(context.environment().directory(), &host)?;
-        lines.extend(told(&listed, &host));
+        context.output().lines(&told(&listed, &host))?;
     }
-    context.output().lines(&lines)?;
     Ok(ExitCode::Success)
 }
 

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ralph_core::advice::NoteKind;
 use ralph_core::plan::Engine;
 
 use super::duration;
 use super::image::ImageArgs;
-use super::steer_args::{AllowArgs, MessageArgs};
+use super::steer_args::{AllowArgs, GuardrailArgs, MessageArgs, NoteArgs, ProfileArgs};
 use super::token_args::{ProxyArgs, StoreTokenArgs, TokenArgs};
 
 /// The task file that commands take when none is named.
@@ -323,17 +322,6 @@ pub struct ResumeArgs {
     pub json: bool,
 }
 
-/// Arguments of `profile`.
-#[derive(Debug, Args)]
-pub struct ProfileArgs {
-    /// Which run.
-    #[command(flatten)]
-    pub run: RunArg,
-    /// The profile in config/models.yaml
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub profile: String,
-}
-
 /// Arguments of `models`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -358,64 +346,6 @@ pub enum ModelsCommand {
         #[arg(long)]
         json: bool,
     },
-}
-
-/// Arguments of `guardrail`.
-#[derive(Debug, Args)]
-pub struct GuardrailArgs {
-    /// Which run.
-    #[command(flatten)]
-    pub run: RunArg,
-    /// Name the sign in a few words
-    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
-    pub name: String,
-    /// Say when the mistake tends to happen
-    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
-    pub trigger: String,
-    /// Say what to do instead
-    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
-    pub instruction: String,
-    /// Say what showed it
-    #[arg(long, default_value = "")]
-    pub evidence: String,
-}
-
-/// Arguments of `note`.
-#[derive(Debug, Args)]
-pub struct NoteArgs {
-    /// Which run.
-    #[command(flatten)]
-    pub run: RunArg,
-    /// The hint, in one line
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub text: String,
-    /// Say what it is about
-    #[arg(long, value_enum, default_value = "clarify")]
-    pub kind: NoteKindName,
-    /// Say who gives it
-    #[arg(long, default_value = "")]
-    pub author: String,
-}
-
-/// What a note is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum NoteKindName {
-    /// It makes a requirement clear
-    Clarify,
-    /// It points to a file
-    File,
-    /// It tells a decision
-    Decision,
-}
-
-impl From<NoteKindName> for NoteKind {
-    fn from(name: NoteKindName) -> Self {
-        match name {
-            NoteKindName::Clarify => Self::Clarify,
-            NoteKindName::File => Self::File,
-            NoteKindName::Decision => Self::Decision,
-        }
-    }
 }
 
 /// Arguments of `diagnose`.

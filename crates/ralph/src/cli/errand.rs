@@ -11,17 +11,18 @@ use ralph_core::event::Event;
 use ralph_core::run::Command;
 use ralph_core::state::RunState;
 use ralph_engine::errands::{self, Done};
+use ralph_engine::error::RunError;
 use ralph_engine::journal::Journal;
 use ralph_engine::mailbox::{Letter, Mailbox};
 use ralph_engine::store::RunDir;
 use tokio::sync::watch;
 
-use super::args::{GuardrailArgs, NoteArgs, RunArg};
+use super::args::RunArg;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::steer::{PATIENCE, new_id, refused, silent};
-use super::steer_args::MessageArgs;
+use super::steer_args::{GuardrailArgs, MessageArgs, NoteArgs};
 use crate::terminal::follow::{POLL, Reader};
 use crate::terminal::line::Line;
 use crate::wire::joined::Joined;
@@ -111,29 +112,32 @@ pub(super) async fn give(
     if !alone && let Some(answer) = ask(dir, &state, &command, context)? {
         return Ok(answer);
     }
-    let wiring = context.wiring()?;
-    let outside = wiring.outside(
-        &state.plan,
-        &state.model_choice(),
-        &state.script,
-        Joined::default(),
-    )?;
-    let journal = Journal::open(dir, wiring.clock.clone(), wiring.redactor.clone())?;
+    let (clock, redactor) = (context.clock(), context.redactor());
+    let mut journal = Journal::open(dir, clock.clone(), redactor.clone())?;
     let letter = Letter {
         id: new_id(context),
         command,
     };
+    let noted = errands::note_down(dir, &mut journal, &letter, (&*clock, &redactor));
+    if let Some(done) = noted.map_err(|error| cannot(&state, &error))? {
+        return Ok(Answer::Done(done));
+    }
+    let wiring = context.wiring()?;
+    let (choice, joined) = (state.model_choice(), Joined::default());
+    let outside = wiring.outside(&state.plan, &choice, &state.script, joined)?;
     // Ctrl-C ends this process; what was begun is in the journal.
     let (_interrupt, interrupted) = watch::channel(false);
     let done = errands::alone(dir, journal, &outside, letter, interrupted).await;
-    let done = done.map_err(|error| {
-        CliError::runtime(
-            format!("cannot do that for run `{}`", state.plan.run),
-            error.to_string(),
-            error.hint(),
-        )
-    })?;
+    let done = done.map_err(|error| cannot(&state, &error))?;
     Ok(done.map_or(Answer::Later, Answer::Done))
+}
+
+fn cannot(state: &RunState, error: &RunError) -> CliError {
+    CliError::runtime(
+        format!("cannot do that for run `{}`", state.plan.run),
+        error.to_string(),
+        error.hint(),
+    )
 }
 
 /// Leaves the command in the mailbox and waits for the answer; none if the process went away.

@@ -44,6 +44,7 @@ mod run;
 mod runs;
 mod selftest;
 mod show;
+mod show_steering;
 mod steer;
 pub mod steer_args;
 mod summary;

@@ -2,11 +2,11 @@
 
 use ralph_core::run::Command;
 
-use super::args::ProfileArgs;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::steer;
+use super::steer_args::ProfileArgs;
 
 /// Looks whether the profile can be used, and sends the command.
 pub(super) fn run(args: &ProfileArgs, context: &Context) -> Result<ExitCode, CliError> {

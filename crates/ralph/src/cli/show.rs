@@ -2,12 +2,14 @@
 
 use ralph_core::state::RunState;
 use ralph_engine::store::RunDir;
+use serde::Serialize;
 
 use super::args::ShowArgs;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::runs::tone;
+use super::show_steering::Steering;
 use super::summary::Summary;
 use crate::terminal::format;
 use crate::terminal::line::Line;
@@ -20,7 +22,10 @@ pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, CliErr
     let summary = Summary::of(&dir, &state);
     let output = context.output();
     if args.json {
-        output.json(&summary)?;
+        output.json(&Shown {
+            summary,
+            steering: Steering::of(&state),
+        })?;
     } else {
         let style = match output.look().columns() {
             Some(columns) => Style::Rich { columns },
@@ -29,6 +34,15 @@ pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, CliErr
         output.lines(&block(&dir, &state, &summary, context.clock().now(), style))?;
     }
     Ok(ExitCode::Success)
+}
+
+/// A run for scripts: what `runs` says of it, and what people can do about it.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    summary: Summary,
+    #[serde(flatten)]
+    steering: Steering,
 }
 
 fn block(
@@ -50,6 +64,7 @@ fn block(
     lines.push(field("head", state.head.as_str()));
     lines.push(field("mode", state.mode.word()));
     lines.extend(circling(state));
+    lines.extend(Steering::of(state).lines());
     if let Some((commit, green)) = &state.verified {
         let green = if *green { "green" } else { "not green" };
         let verdict = format!("{} is {green} in a clean room", commit.short());

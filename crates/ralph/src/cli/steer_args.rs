@@ -1,7 +1,8 @@
-//! What can be typed to steer a run while it works.
+//! What can be typed to tell a run something while it works.
 
-use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, ValueEnum};
+use ralph_core::advice::NoteKind;
 
 use super::args::RunArg;
 
@@ -28,4 +29,73 @@ pub struct MessageArgs {
     /// The message
     #[arg(required = true, num_args = 1.., value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub words: Vec<String>,
+}
+
+/// Arguments of `guardrail`.
+#[derive(Debug, Args)]
+pub struct GuardrailArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// Name the sign in a few words
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub name: String,
+    /// Say when the mistake tends to happen
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub trigger: String,
+    /// Say what to do instead
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub instruction: String,
+    /// Say what showed it
+    #[arg(long, default_value = "")]
+    pub evidence: String,
+}
+
+/// Arguments of `note`.
+#[derive(Debug, Args)]
+pub struct NoteArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// The hint, in one line
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub text: String,
+    /// Say what it is about
+    #[arg(long, value_enum, default_value = "clarify")]
+    pub kind: NoteKindName,
+    /// Say who gives it
+    #[arg(long, default_value = "")]
+    pub author: String,
+}
+
+/// What a note is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NoteKindName {
+    /// It makes a requirement clear
+    Clarify,
+    /// It points to a file
+    File,
+    /// It tells a decision
+    Decision,
+}
+
+impl From<NoteKindName> for NoteKind {
+    fn from(name: NoteKindName) -> Self {
+        match name {
+            NoteKindName::Clarify => Self::Clarify,
+            NoteKindName::File => Self::File,
+            NoteKindName::Decision => Self::Decision,
+        }
+    }
+}
+
+/// Arguments of `profile`.
+#[derive(Debug, Args)]
+pub struct ProfileArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// The profile in config/models.yaml
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub profile: String,
 }

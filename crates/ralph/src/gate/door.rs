@@ -27,6 +27,20 @@ const TRUSTING: [&str; 8] = [
     "AWS_CA_BUNDLE",
 ];
 
+/// Stands for the path of the file with the authorities.
+const PLACE: &str = "{trust}";
+
+/// Programs that take nothing but a file with settings, besides those that they have: the variable
+/// that names it, its name, and what is in it.
+const TRUSTING_BY_FILE: [(&str, &str, &str); 2] = [
+    (
+        "APT_CONFIG",
+        "apt.conf",
+        "Acquire::https::CaInfo \"{trust}\";\n",
+    ),
+    ("SYSTEM_WGETRC", "wgetrc", "ca_certificate = {trust}\n"),
+];
+
 /// Carries what commands connect to inside of a sandbox to the gate.
 pub struct Door {
     gate: Gate,
@@ -57,12 +71,21 @@ impl Door {
     #[must_use]
     pub fn trusting(mut self, known: &str) -> Self {
         let trusted = format!("{known}\n{}", self.gate.certificate_pem());
-        self.files.insert(TRUST.to_owned(), trusted.into_bytes());
+        let trust = self.file(TRUST, trusted);
         for name in TRUSTING {
-            let path = format!("{}/{TRUST}", way_out::FILES);
-            self.environment.insert(name.to_owned(), path);
+            self.environment.insert(name.to_owned(), trust.clone());
+        }
+        for (variable, name, setting) in TRUSTING_BY_FILE {
+            let path = self.file(name, setting.replace(PLACE, &trust));
+            self.environment.insert(variable.to_owned(), path);
         }
         self
+    }
+
+    /// Adds a file, and returns its path inside of a sandbox.
+    fn file(&mut self, name: &str, text: String) -> String {
+        self.files.insert(name.to_owned(), text.into_bytes());
+        format!("{}/{name}", way_out::FILES)
     }
 }
 

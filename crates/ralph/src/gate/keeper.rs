@@ -11,33 +11,53 @@ use ralph_gate::{Audit, Blocked, Charge, Gate, Listener, Meter, Sink};
 use super::port::Port;
 use super::records::Records;
 
+/// How much of a command is told, in characters.
+const MOST_COMMAND: usize = 200;
+
 /// So many refusals in a row are not an accident: an agent would try for minutes.
 const MOST_REFUSALS: u32 = 3;
 
-/// Listens to a gate for a run, and tells it what the run allows.
+/// What a run knows of its gate, and tells it. When it is dropped, the run has ended: the gate is
+/// closed.
 pub struct Keeper {
-    news: Mutex<Vec<GateNews>>,
-    records: Records,
+    heard: Arc<Heard>,
     meter: Arc<Meter>,
-    /// How often in a row the provider has refused the credential.
-    refusals: AtomicU32,
     /// The port on this machine that leads to it, if it has one.
     port: OnceLock<Port>,
     /// The gate, once it is made: it needs somebody who listens before.
     gate: OnceLock<Gate>,
 }
 
+/// Listens to a gate. It is not the keeper itself, because a gate has to end with its keeper.
+struct Heard {
+    news: Mutex<Vec<GateNews>>,
+    records: Records,
+    /// How often in a row the provider has refused the credential.
+    refusals: AtomicU32,
+    /// What runs in the sandbox.
+    command: Mutex<Option<String>>,
+}
+
 impl Keeper {
     /// Listens to a gate that is about to be made.
     pub fn new(records: Records, meter: Arc<Meter>) -> Arc<Self> {
+        let news = Mutex::default();
         Arc::new(Self {
-            news: Mutex::default(),
-            records,
+            heard: Arc::new(Heard {
+                news,
+                records,
+                refusals: AtomicU32::new(0),
+                command: Mutex::default(),
+            }),
             meter,
-            refusals: AtomicU32::new(0),
             port: OnceLock::new(),
             gate: OnceLock::new(),
         })
+    }
+
+    /// Returns who listens to the gate.
+    pub fn sink(&self) -> Arc<dyn Sink> {
+        self.heard.clone()
     }
 
     /// Takes the gate that it listens to. There is only one.
@@ -49,7 +69,17 @@ impl Keeper {
     pub fn hold(&self, port: Port) {
         self.port.set(port).ok();
     }
+}
 
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(gate) = self.gate.get() {
+            gate.close();
+        }
+    }
+}
+
+impl Heard {
     /// Notices when the provider refuses the credential every time.
     fn count(&self, status: u16) {
         if status != 401 {
@@ -59,15 +89,20 @@ impl Keeper {
         }
     }
 
+    fn command(&self) -> Option<String> {
+        let command = self.command.lock();
+        command.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn tell(&self, news: GateNews) {
         let mut waiting = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.push(news);
     }
 }
 
-impl Sink for Keeper {
+impl Sink for Heard {
     fn audit(&self, record: Audit) {
-        self.records.add(&record);
+        self.records.add(&record, self.command().as_deref());
         if let (Listener::Credentials, true, Some(status)) =
             (record.listener, record.decision.is_allowed(), record.status)
         {
@@ -80,6 +115,7 @@ impl Sink for Keeper {
             host: notice.host.to_string(),
             port: notice.port,
             reason: notice.reason.to_string(),
+            command: self.command(),
         });
     }
 
@@ -94,12 +130,13 @@ impl Sink for Keeper {
 
 impl Gatekeeper for Keeper {
     fn news(&self) -> Vec<GateNews> {
-        let mut waiting = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.heard.news.lock();
+        let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *waiting)
     }
 
     fn allow_spending(&self, allowance: Allowance) {
-        self.refusals.store(0, Ordering::Relaxed);
+        self.heard.refusals.store(0, Ordering::Relaxed);
         let spent = self.meter.spent();
         self.meter.set_budgets(&Budgets {
             max_cost: allowance.cost.map(|more| spent.cost + more),
@@ -108,6 +145,12 @@ impl Gatekeeper for Keeper {
                 .map(|more| spent.tokens.saturating_add(more)),
             ..Budgets::default()
         });
+    }
+
+    fn notice_command(&self, command: Option<&str>) {
+        let label = command.map(|command| command.chars().take(MOST_COMMAND).collect());
+        let now = self.heard.command.lock();
+        *now.unwrap_or_else(PoisonError::into_inner) = label;
     }
 
     fn allow_host(&self, host: &str) -> Result<(), String> {

@@ -65,12 +65,61 @@ impl Opening {
             reachable,
             roots: ralph_gate::system_roots(),
             clock: self.clock,
-            sink: keeper.clone(),
+            sink: keeper.sink(),
             meter,
             cassette: None,
         };
         let gate = Gate::new(settings, outside)?;
         keeper.keep(gate.clone());
         Ok((gate, keeper))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ralph_core::id::RunId;
+    use ralph_gate::{Arrival, Listener};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::gate::Port;
+
+    const HEALTH: &[u8] = b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+
+    /// Returns what a gate answers.
+    async fn asked(gate: &Gate) -> String {
+        let (mut inside, stream) = tokio::io::duplex(1024);
+        let arrival = Arrival::through(Listener::Credentials);
+        let asking = async {
+            // A gate that is closed does not read.
+            inside.write_all(HEALTH).await.ok();
+            let mut answer = Vec::new();
+            inside.read_to_end(&mut answer).await.ok();
+            String::from_utf8(answer).unwrap()
+        };
+        tokio::join!(gate.serve(arrival, stream), asking).1
+    }
+
+    #[tokio::test]
+    async fn a_gate_is_closed_when_its_keeper_is_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        let opening = Opening {
+            identity: Identity {
+                run: RunId::parse("run-1").unwrap(),
+                sandbox: "local".to_owned(),
+            },
+            network: NetworkPlan::default(),
+            routes: Vec::new(),
+            named: Vec::new(),
+            records: directory.path().join("records"),
+            redactor: Redactor::new(Vec::new()),
+            clock: Arc::new(SystemClock::start()),
+        };
+        let (gate, keeper) = opening.open().await.unwrap();
+        keeper.hold(Port::open(gate.clone()).await.unwrap());
+        assert!(asked(&gate).await.starts_with("HTTP/1.1 200 OK"));
+        drop(keeper);
+        assert_eq!(asked(&gate).await, "");
     }
 }

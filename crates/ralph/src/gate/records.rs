@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ralph_core::secret::Redactor;
 use ralph_gate::Audit;
+use serde::Serialize;
 
 /// The most that is written: a sandbox can ask as often as it likes.
 const MOST_BYTES: u64 = 64 << 20;
@@ -17,6 +18,16 @@ pub struct Records {
     path: PathBuf,
     redactor: Redactor,
     open: Mutex<Option<Open>>,
+}
+
+/// A line.
+#[derive(Serialize)]
+struct Record<'a> {
+    #[serde(flatten)]
+    record: &'a Audit,
+    /// What ran in the sandbox when it ended, if anybody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'a str>,
 }
 
 struct Open {
@@ -45,12 +56,12 @@ impl Records {
     }
 
     /// Adds a line. When the file is full, what is more is left out.
-    pub(super) fn add(&self, record: &Audit) {
+    pub(super) fn add(&self, record: &Audit, command: Option<&str>) {
         // The connection that it tells about has ended; nothing can be taken back any more.
-        self.write(record).ok();
+        self.write(&Record { record, command }).ok();
     }
 
-    fn write(&self, record: &Audit) -> io::Result<()> {
+    fn write(&self, record: &Record<'_>) -> io::Result<()> {
         let line = serde_json::to_string(record)?;
         let line = format!("{}\n", self.redactor.redact(&line));
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);

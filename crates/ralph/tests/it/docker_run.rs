@@ -131,3 +131,31 @@ fn a_removed_container_pauses_the_run_and_resuming_keeps_the_files() {
     assert!(outputs.contains("not committed"), "{outputs}");
     contained.assert_delivered();
 }
+
+#[test]
+fn a_host_that_is_blocked_is_told_with_the_command_that_wanted_it() {
+    if left_out_without_docker() {
+        return;
+    }
+    let ask =
+        "python3 -c 'import urllib.request as u; u.urlopen(\"http://wanted.example/\")'; true";
+    let contained = Contained::new(&[actions(&[run(ask)]), claiming(&["M1.1", "M1.2"], &work())]);
+    contained.project.commit(
+        "package-lock.json",
+        r#"{"packages": {"a": {"resolved": "https://files.wanted.example/a.tgz"}}}"#,
+    );
+    let ended = contained.project.run().expect(0);
+    let blocked = contained.project.events("host_blocked");
+    assert_eq!(blocked.len(), 1, "{blocked:?}");
+    assert_eq!(blocked[0]["host"], "wanted.example");
+    assert_eq!(blocked[0]["command"], ask);
+    let suggested = "files.wanted.example · named by package-lock.json";
+    assert!(ended.stdout.contains(suggested), "{}", ended.stdout);
+    let decisions =
+        std::fs::read_to_string(contained.project.run_dir().join("egress.jsonl")).unwrap();
+    assert!(
+        decisions.contains(r#""host":"wanted.example""#),
+        "{decisions}"
+    );
+    contained.assert_delivered();
+}

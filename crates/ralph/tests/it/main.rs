@@ -15,6 +15,8 @@ mod contract;
 #[cfg(target_os = "linux")]
 mod crash;
 mod docker_run;
+#[cfg(target_os = "linux")]
+mod egress;
 mod follow;
 mod holding;
 mod images;
@@ -35,6 +37,7 @@ mod steering;
 #[cfg(target_os = "linux")]
 mod strace;
 mod support;
+mod talking;
 mod tokens;
 mod usage;
 mod verdicts;

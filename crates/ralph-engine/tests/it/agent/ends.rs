@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use ralph_core::budget::Budget;
 use ralph_core::event::Event;
+use ralph_core::ports::Allowance;
 use ralph_core::run::{Command, FailReason, PauseReason, RunStatus};
 
 use super::script::ScriptedAgent;
@@ -151,11 +152,12 @@ async fn a_call_that_the_budget_refuses_ends_the_run() {
         );
         let allowed = world.gate.allowances.lock().unwrap().clone();
         let limits = world.state().limits;
-        assert_eq!(allowed.len(), 1);
-        assert_eq!(
-            (allowed[0].cost, allowed[0].tokens),
-            (limits.max_cost, limits.max_tokens)
-        );
+        let all = Allowance {
+            cost: limits.max_cost,
+            tokens: limits.max_tokens,
+        };
+        // When it has ended, nothing may be spent any more.
+        assert_eq!(allowed, [all, Allowance::none()]);
     }
 }
 

@@ -91,7 +91,7 @@ async fn hosts_that_were_allowed_are_allowed_again_after_a_restart() {
     assert_eq!(world.tell(allow("a.example")).await, None);
     let interrupted = RunStatus::Paused(PauseReason::Interrupted);
     assert_eq!(working.interrupt().await, interrupted);
-    let done = world.tell_alone(allow("b.example:8443")).await;
+    let done = world.tell_alone(allow("b.example:8443"));
     assert_eq!(
         (done.done, done.detail.as_str()),
         (true, "commands can reach `b.example:8443` when it goes on")

@@ -131,7 +131,7 @@ async fn a_message_waits_for_a_run_that_nobody_works_on() {
     world.until_said("ready").await;
     let interrupted = RunStatus::Paused(PauseReason::Interrupted);
     assert_eq!(working.interrupt().await, interrupted);
-    let done = world.tell_alone(message("use one")).await;
+    let done = world.tell_alone(message("use one"));
     assert_eq!(
         (done.done, done.detail.as_str()),
         (true, "the message waits to be taken up")

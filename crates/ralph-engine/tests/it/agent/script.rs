@@ -177,6 +177,7 @@ impl NotingGate {
             host: host.into(),
             port,
             reason: "not on the list".into(),
+            command: None,
         });
     }
 

@@ -40,6 +40,11 @@ const TEMPORARY: u64 = 1 << 30;
 const SHARED: u64 = 64 << 20;
 /// Where names are asked for: at an address inside, whatever the engine's machine uses.
 const NAME_SERVER: &str = "127.0.0.1";
+/// The first port that anybody may listen on. The guest, which has no power over ports, listens on
+/// those of names and pages; most engines set this by themselves.
+const UNPRIVILEGED_PORTS: &str = "net.ipv4.ip_unprivileged_port_start";
+/// What a container calls itself. Programs look their own name up, and no name server knows it.
+const HOST_NAME: &str = "sandbox";
 
 /// What a container is made for.
 #[derive(Debug)]
@@ -61,7 +66,7 @@ impl Form<'_> {
             // Whatever the image says: the guest is root in the container, and nothing else is.
             user: Some("0:0".into()),
             working_dir: Some("/".into()),
-            hostname: Some("sandbox".into()),
+            hostname: Some(HOST_NAME.into()),
             entrypoint: Some(vec![format!("{}/{}", program::DIRECTORY, program::FILE)]),
             cmd: Some(self.arguments()),
             labels: Some(self.marks.write(self.name)),
@@ -120,6 +125,11 @@ impl Form<'_> {
             // Otherwise they are copied from the engine's machine, with the names in its network.
             dns: Some(vec![NAME_SERVER.into()]),
             dns_search: Some(vec![".".into()]),
+            extra_hosts: Some(vec![format!("{HOST_NAME}:127.0.0.1")]),
+            sysctls: Some(HashMap::from([(
+                UNPRIVILEGED_PORTS.to_owned(),
+                "0".to_owned(),
+            )])),
             ipc_mode: Some("private".into()),
             cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
             restart_policy: Some(RestartPolicy {

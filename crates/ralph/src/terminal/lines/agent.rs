@@ -2,6 +2,7 @@
 
 use ralph_core::event::{Event, MessageState};
 use ralph_core::ports::{AgentEnd, AgentEvent, AgentReport};
+use ralph_core::state::{RunState, host_entry};
 
 use super::Style;
 use super::pieces::{aside, judged, warning};
@@ -12,7 +13,7 @@ use crate::terminal::line::{Line, Tone};
     clippy::wildcard_enum_match_arm,
     reason = "`of` decides exhaustively which events come here"
 )]
-pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
+pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> {
     match event {
         Event::AgentStarted { agent, attempt, .. } => match style {
             Style::Rich { .. } => Vec::new(),
@@ -25,15 +26,25 @@ pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
             duration_ms,
             ..
         } => finished(end, report, *duration_ms),
-        Event::HostBlocked { host, port, reason } => {
-            vec![warning(&format!("blocked: {host}:{port}, {reason}"))]
+        Event::HostBlocked {
+            host,
+            port,
+            reason,
+            command,
+        } => {
+            let (run, entry) = (&state.plan.run, host_entry(host, *port));
+            let by = command.as_ref().map(|command| format!(" for `{command}`"));
+            let by = by.unwrap_or_default();
+            vec![warning(&format!(
+                "blocked{by}: {host}:{port}, {reason}; `ralph allow {run} {entry}` lets it through"
+            ))]
         }
         Event::HostAllowed { host } => vec![Line::of("  » ").plain(&format!("{host} is allowed"))],
         Event::MessageMoved { text, to, .. } => {
             let state = match to {
-                MessageState::Queued => "waits for the agent",
-                MessageState::Delivered => "was handed to the agent",
-                MessageState::Acknowledged => "was taken up by the agent",
+                MessageState::Queued => "waits",
+                MessageState::Delivered => "was handed over",
+                MessageState::Acknowledged => "was taken up",
             };
             vec![Line::of("  » ").folded(Tone::Plain, &format!("a message {state}: {text}"))]
         }

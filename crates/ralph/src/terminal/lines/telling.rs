@@ -58,7 +58,7 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::AgentFinished { .. }
         | Event::HostBlocked { .. }
         | Event::HostAllowed { .. }
-        | Event::MessageMoved { .. } => agent::lines(&record.event, style),
+        | Event::MessageMoved { .. } => agent::lines(&record.event, state, style),
         Event::CommitsImported { .. }
         | Event::ImportRefused { .. }
         | Event::PushStarted { .. }

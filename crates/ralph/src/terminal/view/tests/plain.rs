@@ -135,3 +135,27 @@ fn the_verdict() {
 "]]
     );
 }
+
+#[test]
+fn an_agent() {
+    let [_, agent] = shown([story::beginning(), story::agent()], Mode::Plain);
+    assert_data_eq!(
+        agent,
+        str![[r"
+  claude works
+  with the model opus
+  Bash npm ci
+  ⚠ blocked: registry.example:443, it is not on the list; `ralph allow 260301-100000-0001 registry.example` lets it through
+  » registry.example is allowed
+  that failed
+  » a message waits: use the old parser
+  » a message was handed over: use the old parser
+  » a message was taken up: use the old parser
+  ⚠ the provider asks to wait: busy
+  It works.
+  ✗ the agent was stopped: a person wants something else (1m 01s)
+    It works.
+
+"]]
+    );
+}

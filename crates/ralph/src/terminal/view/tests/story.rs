@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ralph_core::budget::{Budget, Limits};
-use ralph_core::event::{ActionResult, DiffSize, Event, IterationOutcome, Metrics, Purpose};
+use ralph_core::event::{
+    ActionResult, DiffSize, Event, IterationOutcome, MessageState, Metrics, Purpose,
+};
 use ralph_core::id::{CommitId, Digest, RunId, TaskId};
 use ralph_core::money::Usd;
 use ralph_core::plan::{Delivery, Engine, RunPlan};
-use ralph_core::ports::{Ended, Isolation, PullRequest, PullState, SandboxId, Usage};
+use ralph_core::ports::{
+    AgentEnd, AgentEvent, AgentReport, Ended, Isolation, PullRequest, PullState, SandboxId, Usage,
+};
 use ralph_core::run::{Command, RunStatus};
 use ralph_core::verdict::{CheckResult, TestCount};
 
@@ -407,5 +411,68 @@ pub(super) fn verdict() -> Vec<Event> {
         },
         pull(PullState::Open, false),
         status(RunStatus::Succeeded),
+    ]
+}
+
+/// What an agent's program does, what the gate says, and what people tell it.
+pub(super) fn agent() -> Vec<Event> {
+    let did = |did| Event::AgentDid { iteration: 1, did };
+    let moved = |to| Event::MessageMoved {
+        id: "3".into(),
+        text: "use the\nold parser".into(),
+        to,
+    };
+    vec![
+        Event::AgentStarted {
+            iteration: 1,
+            attempt: 1,
+            agent: "claude".into(),
+            prompt: Digest::of(b""),
+            prompt_bytes: 9,
+        },
+        did(AgentEvent::Started {
+            model: Some("opus".into()),
+        }),
+        did(AgentEvent::Tool {
+            id: "t".into(),
+            tool: "Bash".into(),
+            label: "npm ci".into(),
+        }),
+        Event::HostBlocked {
+            host: "registry.example".into(),
+            port: 443,
+            reason: "it is not on the list".into(),
+            command: None,
+        },
+        Event::HostAllowed {
+            host: "registry.example".into(),
+        },
+        did(AgentEvent::ToolDone {
+            id: "t".into(),
+            ok: false,
+        }),
+        moved(MessageState::Queued),
+        moved(MessageState::Delivered),
+        did(AgentEvent::Acknowledged {
+            text: "use the\nold parser".into(),
+        }),
+        moved(MessageState::Acknowledged),
+        did(AgentEvent::Waiting {
+            why: "busy".into(),
+            wait: None,
+        }),
+        did(AgentEvent::Text {
+            text: "It works.".into(),
+        }),
+        Event::AgentFinished {
+            iteration: 1,
+            attempt: 1,
+            end: AgentEnd::Halted,
+            report: AgentReport {
+                summary: "It works.".into(),
+                ..AgentReport::default()
+            },
+            duration_ms: 61_000,
+        },
     ]
 }

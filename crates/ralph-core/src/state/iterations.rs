@@ -1,0 +1,95 @@
+//! The iterations of a run: what they cost, what they changed, and what they say about circling.
+
+use super::{OpenIteration, RunState};
+use crate::event::{DiffSize, Event, Metrics, Record};
+use crate::mitigation::Step;
+
+impl RunState {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "`apply` decides exhaustively which events come here"
+    )]
+    pub(super) fn apply_iteration(&mut self, record: &Record) {
+        match &record.event {
+            Event::IterationStarted { iteration, head } => {
+                self.iteration = *iteration;
+                self.open = Some(OpenIteration::new(*iteration, head.clone(), record.at));
+            }
+            Event::ModelAsked { .. } | Event::AgentStarted { .. } => self.note_prompt(),
+            Event::ModelReplied {
+                usage,
+                cost_usd,
+                source,
+                ..
+            } => {
+                self.usage.add(*usage);
+                self.cost += *cost_usd;
+                self.script.extend(source.clone());
+            }
+            Event::ModelAbandoned {
+                usage, cost_usd, ..
+            }
+            | Event::AgentCharged {
+                usage, cost_usd, ..
+            } => {
+                self.usage.add(*usage);
+                self.cost += *cost_usd;
+            }
+            Event::IterationFinished {
+                metrics,
+                then,
+                outcome,
+                ..
+            } => {
+                if outcome.is_its_own_doing() {
+                    self.count_idle(metrics);
+                }
+                self.open = None;
+                self.then.clone_from(then);
+                if self.refused_in < metrics.iteration {
+                    self.refusals.clear();
+                }
+                self.loop_scores.extend(metrics.loop_score);
+                let surplus = self.loop_scores.len().saturating_sub(5);
+                self.loop_scores.drain(..surplus);
+                self.learn(metrics);
+                self.last_metrics = Some(metrics.clone());
+                return;
+            }
+            _ => {}
+        }
+        if let Some(open) = &mut self.open {
+            open.apply(&record.event);
+        }
+    }
+
+    /// Counts an iteration that neither committed, nor changed a file, nor ticked a box.
+    fn count_idle(&mut self, metrics: &Metrics) {
+        let before = self.last_metrics.as_ref();
+        let ticked_before = before.map_or(0, |last| last.boxes_ticked);
+        let head_before = self.open.as_ref().map(|open| &open.head);
+        // What was left uncommitted before is no change of this iteration.
+        let is_unchanged = match &metrics.gutter {
+            Some(report) => report.facts.files.is_empty() && report.facts.changed_lines == 0,
+            None => metrics.diff == DiffSize::default(),
+        };
+        let is_idle = is_unchanged
+            && head_before == Some(&metrics.head)
+            && metrics.boxes_ticked == ticked_before;
+        self.idle = if is_idle { self.idle + 1 } else { 0 };
+    }
+
+    /// Takes in what an iteration says about circling.
+    fn learn(&mut self, metrics: &Metrics) {
+        let Some(report) = &metrics.gutter else {
+            return;
+        };
+        self.window.push(report.facts.clone());
+        self.ladder = report.ladder;
+        match &report.step {
+            Some(Step::Fallback { profile }) => self.switch_to(profile),
+            Some(Step::Doctor) => self.doctor.due = true,
+            Some(Step::Rotate | Step::Pause | Step::Fail) | None => {}
+        }
+    }
+}

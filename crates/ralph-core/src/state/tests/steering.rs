@@ -1,0 +1,172 @@
+//! Hosts that people allow, and messages that they send.
+
+use super::*;
+use crate::event::MessageState;
+
+fn blocked(host: &str, port: u16) -> Event {
+    Event::HostBlocked {
+        host: host.into(),
+        port,
+        reason: "not on the list".into(),
+        command: None,
+    }
+}
+
+fn moved(id: &str, text: &str, to: MessageState) -> Event {
+    Event::MessageMoved {
+        id: id.into(),
+        text: text.into(),
+        to,
+    }
+}
+
+fn guided() -> RunState {
+    let mut state = after([]);
+    state.mode = Mode::Guided;
+    state.plan.isolation = Isolation::Container;
+    state
+}
+
+#[test]
+fn an_allowed_host_is_not_blocked_any_more() {
+    let seen = [
+        blocked("a.example", 443),
+        blocked("a.example", 80),
+        blocked("a.example", 5432),
+        blocked("x.b.example", 443),
+        blocked("[::1]", 9),
+    ];
+    for (allowed, left) in [
+        (
+            "c.example",
+            vec!["[::1]:9", "a.example", "a.example:5432", "x.b.example"],
+        ),
+        (
+            "a.example",
+            vec!["[::1]:9", "a.example:5432", "x.b.example"],
+        ),
+        (
+            "a.example:5432",
+            vec!["[::1]:9", "a.example", "x.b.example"],
+        ),
+        (
+            "*.b.example",
+            vec!["[::1]:9", "a.example", "a.example:5432"],
+        ),
+        (
+            "[::1]:9",
+            vec!["a.example", "a.example:5432", "x.b.example"],
+        ),
+    ] {
+        let host = allowed.to_owned();
+        let state = after(
+            seen.clone()
+                .into_iter()
+                .chain([Event::HostAllowed { host }]),
+        );
+        assert_eq!(Vec::from_iter(&state.blocked_hosts), left, "{allowed}");
+        assert_eq!(Vec::from_iter(&state.allowed_hosts), [allowed]);
+        assert!(!state.is_blocked("c.example", 443));
+    }
+    assert!(after(seen.clone()).is_blocked("a.example", 80));
+    assert!(!after(seen).is_blocked("a.example", 22));
+}
+
+#[test]
+fn hosts_are_refused_where_they_make_no_sense() {
+    let allow = |host: &str| Command::AllowHost { host: host.into() };
+    assert_eq!(guided().refuses(&allow("a.example:8443")), None);
+    assert_eq!(
+        after([]).refuses(&allow("a.example")).as_deref(),
+        Some("its sandbox `local` keeps its commands from no host")
+    );
+    assert_eq!(
+        guided().refuses(&allow("*.com")).as_deref(),
+        Some(
+            "`*.com` has a `*` that is not in front of at least two labels, as in `*.example.com`"
+        )
+    );
+    let many = (0..2_000).map(|number| Event::HostAllowed {
+        host: format!("h{number}.example"),
+    });
+    let mut state = after(many);
+    state.plan.isolation = Isolation::Container;
+    assert_eq!(
+        state.refuses(&allow("a.example")).as_deref(),
+        Some("1000 hosts are allowed already")
+    );
+    let many = (0..2_000).map(|number| blocked(&format!("h{number}.example"), 443));
+    let state = after(many);
+    assert_eq!(state.blocked_hosts.len(), 1_000);
+    assert!(
+        state.is_blocked("another.example", 443),
+        "there is no room for it"
+    );
+}
+
+#[test]
+fn messages_are_refused_beyond_their_bounds() {
+    let say = |text: &str| Command::Message { text: text.into() };
+    assert_eq!(guided().refuses(&say(&"x".repeat(8192))), None);
+    assert_eq!(
+        guided().refuses(&say(&"x".repeat(8193))).as_deref(),
+        Some("a message has at most 8192 bytes, this one has 8193")
+    );
+    assert_eq!(
+        guided().refuses(&say(" \n")).as_deref(),
+        Some("a message needs words")
+    );
+    assert_eq!(
+        after([]).refuses(&say("x")).as_deref(),
+        Some("its mode is `autonomous`; messages need `mode: guided` in the task file")
+    );
+    let many = (0..100).map(|number| moved(&format!("{number:03}"), "x", MessageState::Queued));
+    let mut state = after(many.clone());
+    state.mode = Mode::Guided;
+    assert_eq!(
+        state.refuses(&say("x")).as_deref(),
+        Some("100 messages wait already")
+    );
+    let taken =
+        (0..100).map(|number| moved(&format!("{number:03}"), "x", MessageState::Acknowledged));
+    let state = after(many.chain(taken));
+    let left: Vec<&str> = state
+        .messages
+        .iter()
+        .map(|message| message.id.as_str())
+        .collect();
+    let expected: Vec<String> = (80..100).map(|number| format!("{number:03}")).collect();
+    assert_eq!(left, expected, "the last twenty are remembered");
+}
+
+#[test]
+fn a_prompt_has_the_oldest_messages_as_far_as_there_is_room() {
+    let long = "x".repeat(5_000);
+    let mut events = vec![
+        moved("1", "short", MessageState::Queued),
+        moved("1", "short", MessageState::Delivered),
+        moved("2", &long, MessageState::Queued),
+        moved("2", &long, MessageState::Delivered),
+        moved("3", &long, MessageState::Queued),
+        moved("4", "later", MessageState::Queued),
+    ];
+    let shown = |state: &RunState| -> Vec<String> {
+        let shown = state.messages_for_prompt();
+        shown.map(|message| message.id.clone()).collect()
+    };
+    assert_eq!(shown(&after(events.clone())), ["1", "2"]);
+    events.extend([open_one(), asked(1)]);
+    let in_prompt = |state: &RunState| -> Vec<bool> {
+        let messages = state.messages.iter();
+        messages.map(|message| message.is_in_prompt).collect()
+    };
+    assert_eq!(
+        in_prompt(&after(events.clone())),
+        [true, true, false, false]
+    );
+    // A repair asks with the same prompt; what came in between is not in it.
+    events.extend([moved("2", &long, MessageState::Acknowledged), asked(2)]);
+    let state = after(events);
+    assert_eq!(in_prompt(&state), [true, false, false, false]);
+    assert_eq!(shown(&state), ["1", "3", "4"]);
+}

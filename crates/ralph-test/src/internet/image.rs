@@ -1,0 +1,99 @@
+//! An image with package managers.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use ralph_core::id::Digest;
+
+/// What is in the image.
+const DOCKERFILE: &str = include_str!("tools.Dockerfile");
+
+/// Returns the name of an image that has pip, npm, cargo, apt, git, curl, wget and node. It is built
+/// once for each machine, which takes some minutes and needs the network that apt uses.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn tools_image() -> String {
+    let digest = Digest::of(DOCKERFILE.as_bytes());
+    let image = format!("ralph-test-tools:{}", &digest.as_str()[..12]);
+    // Two tests at a time would build it twice.
+    let lock = std::env::temp_dir().join("ralph-test-tools.lock");
+    let lock = File::create(lock).expect("a lock");
+    lock.lock().expect("a lock");
+    if !is_there(&image) {
+        build(&image, "host", DOCKERFILE);
+    }
+    image
+}
+
+/// An image whose programs trust an authority, as they trust the ones of the real internet. It is
+/// removed when it is dropped.
+#[derive(Debug)]
+pub struct TrustingImage {
+    name: String,
+}
+
+impl TrustingImage {
+    /// Adds an authority, which is written as PEM, to those that [`tools_image`] trusts.
+    ///
+    /// # Panics
+    /// If the image cannot be built.
+    pub fn of(pem: &str) -> Self {
+        let digest = Digest::of(pem.as_bytes());
+        let name = format!("ralph-test-trusting:{}", &digest.as_str()[..12]);
+        let lines = pem.trim().replace('\n', "\\n");
+        let dockerfile = format!(
+            "FROM {}\nRUN printf '%b\\n' '{lines}' > /usr/local/share/ca-certificates/fake.crt && update-ca-certificates\n",
+            tools_image()
+        );
+        build(&name, "none", &dockerfile);
+        Self { name }
+    }
+
+    /// Returns its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for TrustingImage {
+    fn drop(&mut self) {
+        let mut docker = Command::new("docker");
+        docker.args(["image", "rm", "--force", &self.name]);
+        // One that stays is small: a layer on top of another image.
+        docker.output().ok();
+    }
+}
+
+fn is_there(image: &str) -> bool {
+    let mut docker = Command::new("docker");
+    docker.args(["image", "inspect", image]);
+    docker.output().is_ok_and(|output| output.status.success())
+}
+
+/// Builds an image from a Dockerfile alone.
+fn build(image: &str, network: &str, dockerfile: &str) {
+    let mut docker = Command::new("docker")
+        .args([
+            "build",
+            "--quiet",
+            "--force-rm",
+            "--network",
+            network,
+            "--tag",
+            image,
+            "-",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("docker");
+    let mut input = docker.stdin.take().expect("a pipe");
+    input.write_all(dockerfile.as_bytes()).expect("a reader");
+    drop(input);
+    let output = docker.wait_with_output().expect("docker");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "cannot build `{image}`: {said}");
+}

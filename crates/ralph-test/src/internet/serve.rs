@@ -1,0 +1,127 @@
+//! Speaks HTTP as a site, with and without TLS.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use super::page::{Page, Pages};
+use super::visits::Visits;
+
+type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// How often an endless page says something.
+const BEAT: Duration = Duration::from_millis(20);
+
+/// A site on one port.
+#[derive(Clone)]
+pub(super) struct Site {
+    pub(super) tls: Option<TlsAcceptor>,
+    pub(super) pages: Pages,
+    pub(super) visits: Visits,
+}
+
+/// Answers everybody who comes.
+pub(super) async fn serve(listener: TcpListener, site: Site) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let site = site.clone();
+        connections.spawn(async move {
+            match site.tls.clone() {
+                Some(tls) => {
+                    if let Ok(stream) = tls.accept(stream).await {
+                        site.talk(stream).await;
+                    }
+                }
+                None => site.talk(stream).await,
+            }
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+impl Site {
+    async fn talk(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let service =
+            service_fn(|request| async { Ok::<_, Infallible>(self.answer(request).await) });
+        let connection = hyper::server::conn::http1::Builder::new();
+        let connection = connection.serve_connection(TokioIo::new(stream), service);
+        // Whoever broke it knows.
+        drop(connection.await);
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        self.visits.add(self.shown(&request));
+        match self.pages.get(request.uri().path()) {
+            None => {
+                let mut response = Response::new(whole("there is no such page\n"));
+                *response.status_mut() = StatusCode::NOT_FOUND;
+                response
+            }
+            Some(Page::File { kind, bytes }) => {
+                let mut response = Response::new(whole(bytes.clone()));
+                let kind = HeaderValue::from_static(kind);
+                response.headers_mut().insert(CONTENT_TYPE, kind);
+                response
+            }
+            Some(Page::Redirect(to)) => {
+                let mut response = Response::new(whole(""));
+                *response.status_mut() = StatusCode::FOUND;
+                let to = HeaderValue::try_from(to).expect("an address for a header");
+                response.headers_mut().insert(LOCATION, to);
+                response
+            }
+            Some(Page::Echo) => echo(request, &self.visits).await,
+            Some(Page::Endless) => {
+                let lines = stream::unfold((), |()| async {
+                    tokio::time::sleep(BEAT).await;
+                    Some((Ok(Frame::data(Bytes::from_static(b"line\n"))), ()))
+                });
+                Response::new(StreamBody::new(lines).boxed_unsync())
+            }
+        }
+    }
+
+    fn shown(&self, request: &Request<Incoming>) -> String {
+        let host = request.headers().get(HOST).map(HeaderValue::as_bytes);
+        let host = String::from_utf8_lossy(host.unwrap_or_default()).into_owned();
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let (method, path) = (request.method(), request.uri());
+        format!("{method} {scheme}://{host}{path}")
+    }
+}
+
+fn whole(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into()).boxed_unsync()
+}
+
+async fn echo(request: Request<Incoming>, visits: &Visits) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    let mut text = Vec::new();
+    let mut response = Response::new(whole(""));
+    for (name, value) in &head.headers {
+        text.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\n"].concat());
+        let shown = String::from_utf8_lossy(value.as_bytes());
+        visits.add(format!("{name}: {shown}"));
+        if let Ok(name) = HeaderName::try_from(format!("x-echo-{name}")) {
+            response.headers_mut().append(name, value.clone());
+        }
+    }
+    if let Ok(body) = body.collect().await {
+        text.extend(body.to_bytes());
+    }
+    *response.body_mut() = whole(text);
+    response
+}

@@ -1,0 +1,111 @@
+//! What `ralph show` says about hosts and messages: what was blocked, how it is allowed, what people said
+//! and whether it was taken up.
+
+use ralph_core::event::MessageState;
+use ralph_core::state::{Message, RunState};
+use serde::Serialize;
+
+use crate::terminal::line::Line;
+use crate::terminal::lines::field;
+
+/// How many hosts are listed for people; a script gets all.
+const LISTED_HOSTS: usize = 20;
+/// How much of a message is shown for people.
+const SHOWN_CHARACTERS: usize = 100;
+
+/// What people can do about a run, and what they did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Steering {
+    /// Hosts that commands could not reach.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    blocked_hosts: Vec<Blocked>,
+    /// Hosts that people have allowed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    allowed_hosts: Vec<String>,
+    /// What people said, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    messages: Vec<Said>,
+}
+
+/// A host that commands could not reach.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Blocked {
+    host: String,
+    /// The command that allows it.
+    allow: String,
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Said {
+    id: String,
+    text: String,
+    state: MessageState,
+}
+
+impl From<&Message> for Said {
+    fn from(message: &Message) -> Self {
+        Self {
+            id: message.id.clone(),
+            text: message.text.clone(),
+            state: message.state,
+        }
+    }
+}
+
+impl Steering {
+    pub(super) fn of(state: &RunState) -> Self {
+        let run = &state.plan.run;
+        let blocked = state.blocked_hosts.iter().map(|host| Blocked {
+            host: host.clone(),
+            allow: format!("ralph allow {run} {host}"),
+        });
+        Self {
+            blocked_hosts: blocked.collect(),
+            allowed_hosts: state.allowed_hosts.iter().cloned().collect(),
+            messages: state.messages.iter().map(Said::from).collect(),
+        }
+    }
+
+    /// Returns lines for people; none if there is nothing to say.
+    pub(super) fn lines(&self) -> Vec<Line> {
+        let blocked = self.blocked_hosts.iter().take(LISTED_HOSTS);
+        let mut told: Vec<(&str, String)> = blocked
+            .map(|blocked| {
+                let Blocked { host, allow } = blocked;
+                ("blocked", format!("{host} · `{allow}` allows it"))
+            })
+            .collect();
+        let more = self.blocked_hosts.len().saturating_sub(LISTED_HOSTS);
+        if more > 0 {
+            told.push(("blocked", format!("and {more} more, in `--json`")));
+        }
+        if !self.allowed_hosts.is_empty() {
+            told.push(("allowed", self.allowed_hosts.join(", ")));
+        }
+        let messages = self.messages.iter();
+        told.extend(messages.map(|said| ("message", line(said))));
+        let mut last = "";
+        let lines = told.iter().map(|(name, text)| {
+            // A name is written once.
+            let shown = if *name == last { "" } else { name };
+            last = name;
+            field(shown, text)
+        });
+        lines.collect()
+    }
+}
+
+fn line(said: &Said) -> String {
+    let state = match said.state {
+        MessageState::Queued => "queued",
+        MessageState::Delivered => "delivered",
+        MessageState::Acknowledged => "acknowledged",
+    };
+    let words = said.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut shown: String = words.chars().take(SHOWN_CHARACTERS).collect();
+    if shown.len() < words.len() {
+        shown.push('…');
+    }
+    format!("{state}: {shown}")
+}

@@ -1,0 +1,181 @@
+//! A gate that ends while it is used: nothing inside gets anywhere any more.
+
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use ralph_core::ports::{Ended, Exec, OutputSink, Stream};
+use ralph_core::secret::Secret;
+use ralph_gate::Route;
+use ralph_test::internet::{FakeInternet, Page, Pages, Visits};
+use ralph_test::left_out_without_docker;
+use tokio::runtime::Runtime;
+
+use super::room::{AMPLE, Plan, Room, docker};
+
+/// Reads a page that never ends.
+const ENDLESS: &str = r"
+import socket
+s = socket.create_connection(('allowed.example', 80))
+s.sendall(b'GET /endless HTTP/1.1\r\nHost: allowed.example\r\n\r\n')
+while True:
+    piece = s.recv(1000)
+    if not piece: break
+    print(piece, flush=True)
+";
+
+/// Tries every way that there was, and prints those that still lead somewhere.
+const EVERYTHING: &str = r"
+import socket, struct
+def tcp(port, data):
+    with socket.create_connection(('127.0.0.1', port), 3) as s:
+        s.sendall(data)
+        return s.recv(1000)
+get = b'GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\n\r\n'
+query = struct.pack('!HHHHHH', 1, 0x100, 1, 0, 0, 0) + b'\7allowed\7example\0\0\1\0\1'
+def datagram():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.settimeout(1)
+        s.sendto(query, ('127.0.0.1', 53))
+        return s.recv(1000)
+for name, attempt in {
+    'proxy': lambda: tcp(3128, get),
+    'tunnel': lambda: tcp(3128, b'CONNECT allowed.example:443 HTTP/1.1\r\nHost: allowed.example:443\r\n\r\n'),
+    'plain': lambda: tcp(80, get),
+    'secure': lambda: tcp(443, b'\x16\3\1\0\5hello'),
+    'names': datagram,
+    'names on a stream': lambda: tcp(53, struct.pack('!H', len(query)) + query),
+    'credentials': lambda: tcp(4141, b'GET /health HTTP/1.1\r\nHost: x\r\n\r\n'),
+}.items():
+    try:
+        if attempt(): print(name)
+    except OSError:
+        pass
+";
+
+/// What still leads somewhere while the gate is open: TLS that is none is never answered.
+const OPEN: &str = "proxy\ntunnel\nplain\nnames\nnames on a stream\ncredentials\n";
+
+/// Says when something was printed for the first time.
+struct FirstWord(Option<mpsc::Sender<()>>);
+
+impl OutputSink for FirstWord {
+    fn chunk(&mut self, _: Stream, _: &[u8]) {
+        if let Some(sender) = self.0.take() {
+            sender.send(()).ok();
+        }
+    }
+}
+
+async fn internet() -> (FakeInternet, Visits) {
+    let mut internet = FakeInternet::new();
+    let pages = Pages::from([
+        ("/".to_owned(), Page::text("allowed\n")),
+        ("/endless".to_owned(), Page::Endless),
+    ]);
+    let visits = internet.site(&["allowed.example"], pages).await;
+    (internet, visits)
+}
+
+async fn room(internet: FakeInternet) -> Room {
+    let secret = Secret::new("sk-canary-of-the-closing".to_owned());
+    let plan = Plan {
+        allow: &["allowed.example"],
+        routes: vec![
+            Route::openai_compatible("models", "https://models.example/v1", secret).unwrap(),
+        ],
+        ..Plan::default()
+    };
+    Room::open(internet, plan).await
+}
+
+async fn leading_somewhere(room: &Room) -> String {
+    let (ended, output) = room
+        .run(Exec::argv(["python3", "-c", EVERYTHING], AMPLE))
+        .await;
+    assert_eq!(
+        (ended, output.stderr_text()),
+        (Ended::Exited(0), String::new())
+    );
+    output.stdout_text()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_closed_gate_ends_what_passes_and_lets_nothing_through() {
+    if left_out_without_docker() {
+        return;
+    }
+    let (internet, visits) = internet().await;
+    let room = room(internet).await;
+    assert_eq!(leading_somewhere(&room).await, OPEN);
+    let (sender, first_word) = mpsc::channel();
+    let mut output = FirstWord(Some(sender));
+    let reading = room
+        .sandbox
+        .exec(Exec::argv(["python3", "-c", ENDLESS], AMPLE), &mut output);
+    let closing = async {
+        let waited = tokio::task::spawn_blocking(move || first_word.recv());
+        waited.await.unwrap().unwrap();
+        room.gate.close();
+        Instant::now()
+    };
+    let (read, closed) = tokio::join!(reading, closing);
+    assert_eq!(read.unwrap().ended, Ended::Exited(0));
+    assert!(closed.elapsed() < Duration::from_secs(5), "{closed:?}");
+    let before = visits.all();
+    assert_eq!(leading_somewhere(&room).await, "");
+    assert_eq!(visits.all(), before);
+    let decisions = room.decisions();
+    assert!(
+        decisions.contains(&"credentials :0 denied blocked-by-policy".to_owned()),
+        "{decisions:#?}"
+    );
+    room.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_container_that_is_started_again_has_its_way_out_again() {
+    if left_out_without_docker() {
+        return;
+    }
+    let (internet, _) = internet().await;
+    let room = room(internet).await;
+    docker(&["kill", &room.container()]);
+    assert_eq!(leading_somewhere(&room).await, OPEN);
+    room.end().await;
+}
+
+#[test]
+fn with_the_gate_everything_in_the_container_ends() {
+    if left_out_without_docker() {
+        return;
+    }
+    let outside = Runtime::new().unwrap();
+    let (internet, visits) = outside.block_on(internet());
+    // All that ralph does here ends at once, in the middle of everything, as if it was killed.
+    let ralph = Runtime::new().unwrap();
+    let room = Arc::new(ralph.block_on(room(internet)));
+    let (sender, first_word) = mpsc::channel();
+    let reading = ralph.spawn({
+        let room = room.clone();
+        async move {
+            let exec = Exec::argv(["python3", "-c", ENDLESS], AMPLE);
+            let mut output = FirstWord(Some(sender));
+            room.sandbox.exec(exec, &mut output).await
+        }
+    });
+    first_word.recv().unwrap();
+    ralph.shutdown_background();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let state = [
+        "inspect",
+        "--format",
+        "{{.State.Running}}",
+        &room.container(),
+    ];
+    while docker(&state) != "false\n" {
+        assert!(Instant::now() < deadline, "the container still runs");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(outside.block_on(reading).unwrap_err().is_cancelled());
+    assert_eq!(visits.all(), ["GET http://allowed.example/endless"]);
+}

@@ -1,0 +1,260 @@
+//! Ways out that must lead nowhere, tried in a real container by an agent and by root. They are judged
+//! by what arrives at hosts that nothing may reach.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+
+use ralph_core::ports::{Ended, Exec, GateNews, Gatekeeper as _};
+use ralph_core::secret::Secret;
+use ralph_gate::Route;
+use ralph_test::internet::{FakeInternet, Page, Pages, SINK_ANSWER, Sink, Visits, tools_image};
+use ralph_test::left_out_without_docker;
+
+use super::room::{AMPLE, Plan, Room};
+
+/// All attempts, and what makes them.
+const SCRIPT: &str = concat!(
+    include_str!("escapes/first.py"),
+    include_str!("escapes/raw.py"),
+    include_str!("escapes/names.py"),
+    include_str!("escapes/proxy.py"),
+    include_str!("escapes/tls.py"),
+    include_str!("escapes/settings.py"),
+    include_str!("escapes/powers.py"),
+    include_str!("escapes/credentials.py"),
+    include_str!("escapes/last.py"),
+);
+/// How many there are at least.
+const ATTEMPTS: usize = 350;
+
+/// The names that may be asked for: what they lead to is not always what may be reached.
+const ALLOWED: [&str; 4] = [
+    "allowed.example",
+    "cdn.example",
+    "rebind.example",
+    "metadata.example",
+];
+
+/// A room that nothing gets out of, and the hosts around it.
+struct Prison {
+    room: Room,
+    /// Has every name that is not on the list; the gate could reach it.
+    evil: Sink,
+    /// Is on a private address that allowed names lead to.
+    inside: Sink,
+    allowed: Visits,
+    cdn: Visits,
+    provider: Visits,
+    phantom: String,
+}
+
+async fn prison(inspect: &'static [&'static str]) -> Prison {
+    let mut internet = FakeInternet::new();
+    let (evil, inside) = (Sink::start().await, Sink::start().await);
+    internet.give_the_rest_to(&evil);
+    let redirect = |to: &str| Page::Redirect(to.to_owned());
+    let pages = Pages::from([
+        ("/".to_owned(), Page::text("allowed\n")),
+        ("/to-evil".to_owned(), redirect("http://evil.example/")),
+        (
+            "/to-metadata".to_owned(),
+            redirect("http://169.254.169.254/"),
+        ),
+        (
+            "/to-sink".to_owned(),
+            redirect(&format!("http://127.0.0.1:{}/", evil.address().port())),
+        ),
+    ]);
+    let allowed = internet.site(&["allowed.example"], pages.clone()).await;
+    let cdn = internet
+        .site(&["cdn.example", "evil-cdn.example"], pages.clone())
+        .await;
+    let provider = internet.site(&["models.example"], pages).await;
+    internet.lead("rebind.example", inside.address());
+    internet.lead(
+        "metadata.example",
+        SocketAddr::from(([169, 254, 169, 254], 80)),
+    );
+    let secret = Secret::new("sk-canary-of-the-escapes".to_owned());
+    let route = Route::openai_compatible("models", "https://models.example/v1", secret).unwrap();
+    let phantom = route.phantom().as_str().to_owned();
+    let plan = Plan {
+        allow: &ALLOWED,
+        inspect,
+        routes: vec![route],
+        image: tools_image(),
+    };
+    Prison {
+        room: Room::open(internet, plan).await,
+        evil,
+        inside,
+        allowed,
+        cdn,
+        provider,
+        phantom,
+    }
+}
+
+/// Returns the addresses of this machine that are not loopback.
+fn addresses() -> String {
+    let output = Command::new("hostname").arg("-I").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    assert!(!said.is_empty(), "this machine has no addresses");
+    said
+}
+
+impl Prison {
+    fn variables(&self) -> [(&'static str, String); 4] {
+        [
+            ("SINK_PORT", self.evil.address().port().to_string()),
+            ("SINK_SOCKET", self.evil.socket()),
+            ("HOSTS", addresses()),
+            ("PHANTOM", self.phantom.clone()),
+        ]
+    }
+
+    /// Makes all attempts as the agent does.
+    async fn tried_by_an_agent(&self) -> String {
+        let mut exec = Exec::argv(["python3", "-"], AMPLE).with_stdin(SCRIPT);
+        for (name, value) in self.variables() {
+            exec = exec.with_env(name, value);
+        }
+        let (ended, output) = self.room.run(exec).await;
+        assert_eq!(
+            (ended, output.stderr_text()),
+            (Ended::Exited(0), String::new())
+        );
+        output.stdout_text()
+    }
+
+    /// Makes all attempts as root in the same container.
+    fn tried_by_root(&self) -> String {
+        let mut docker = Command::new("docker");
+        docker.args(["exec", "--interactive", "--user", "0"]);
+        for (name, value) in self.variables() {
+            docker.args(["--env", &format!("{name}={value}")]);
+        }
+        let container = self.room.container();
+        docker.args([&container, "python3", "-"]);
+        let mut docker = docker
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = docker.stdin.take().unwrap();
+        input.write_all(SCRIPT.as_bytes()).unwrap();
+        drop(input);
+        let output = docker.wait_with_output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Asserts that every attempt was made and that nothing arrived where nothing may.
+    fn assert_nothing_got_out(&self, outcomes: &str) {
+        let outcomes: Vec<(String, String)> = outcomes
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let broken: Vec<_> = outcomes
+            .iter()
+            .filter(|(_, outcome)| outcome.starts_with("broken"))
+            .collect();
+        assert!(broken.is_empty(), "{broken:#?}");
+        assert!(outcomes.len() >= ATTEMPTS, "{}", outcomes.len());
+        let nothing: Vec<String> = Vec::new();
+        assert_eq!(self.evil.visits().all(), nothing);
+        assert_eq!(self.inside.visits().all(), nothing);
+        assert_eq!(self.provider.all(), nothing);
+        let answered: Vec<_> = outcomes
+            .iter()
+            .filter(|(_, outcome)| outcome.contains(SINK_ANSWER))
+            .collect();
+        assert!(answered.is_empty(), "{answered:#?}");
+        let others = |visits: &Visits, host: &str| -> Vec<String> {
+            let mut visits = visits.all();
+            visits.retain(|visit| !visit.contains(&format!("://{host}/")));
+            visits
+        };
+        assert_eq!(others(&self.allowed, "allowed.example"), nothing);
+        assert_eq!(others(&self.cdn, "cdn.example"), nothing);
+        let mut looked_up = self.room.internet.lookups().all();
+        looked_up.retain(|name| !ALLOWED.contains(&name.as_str()));
+        assert_eq!(looked_up, nothing);
+    }
+
+    /// Asserts that nothing passed but what is allowed, and that each blocked host was told once.
+    fn assert_all_was_told(&self) {
+        let mut passed = self.room.decisions();
+        assert!(passed.len() >= ATTEMPTS / 2, "{}", passed.len());
+        passed.retain(|decision| decision.contains(" allowed "));
+        passed.retain(|decision| !ALLOWED.iter().any(|name| decision.contains(name)));
+        assert_eq!(passed, Vec::<String>::new());
+        let told = self.room.keeper.news();
+        let hosts = told.iter().map(|news| match news {
+            GateNews::Blocked { host, .. } => host.as_str(),
+            GateNews::Charged { model, .. } => panic!("{model} was paid for"),
+            GateNews::Refused { status } => panic!("a provider answered {status}"),
+        });
+        let hosts: Vec<&str> = hosts.collect();
+        let distinct: BTreeSet<&str> = hosts.iter().copied().collect();
+        assert_eq!(hosts.len(), distinct.len(), "{hosts:#?}");
+        assert!(distinct.contains("evil.example"), "{hosts:#?}");
+        assert!(!distinct.contains("sandbox"), "{hosts:#?}");
+    }
+}
+
+/// Prints the ports that somebody listens on inside.
+const LISTENING: &str = "python3 -c '
+lines = [line.split() for file in (\"tcp\", \"udp\") for line in list(open(\"/proc/net/\" + file))[1:]]
+print(*sorted(int(line[1].split(\":\")[1], 16) for line in lines if line[3] in (\"0A\", \"07\")))'";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_gets_out_of_a_container() {
+    if left_out_without_docker() {
+        return;
+    }
+    let prison = prison(&["cdn.example"]).await;
+    assert_eq!(prison.room.sh(LISTENING).await, "53 53 80 443 3128 4141\n");
+    prison.assert_nothing_got_out(&prison.tried_by_an_agent().await);
+    prison.assert_all_was_told();
+    prison.assert_nothing_got_out(&prison.tried_by_root());
+    // It is the gate that keeps them apart: what is allowed works, and the hosts do count.
+    let room = &prison.room;
+    assert_eq!(
+        room.sh("curl -s http://allowed.example/").await,
+        "allowed\n"
+    );
+    let outside = format!(
+        "{}:{}",
+        addresses().split(' ').next().unwrap(),
+        prison.evil.address().port()
+    );
+    std::net::TcpStream::connect(outside).unwrap();
+    room.keeper.allow_host("evil.example").unwrap();
+    assert_eq!(room.sh("curl -s http://evil.example/").await, SINK_ANSWER);
+    let seen = prison.evil.visits().all();
+    assert_eq!(seen.len(), 3, "{seen:#?}");
+    prison.room.end().await;
+}
+
+/// Asks the host in front for the one behind it, in TLS that is for the first.
+const FRONTED: &str = "\
+curl -sk --http1.1 -H 'Host: evil-cdn.example' https://cdn.example/ -o /dev/null -w '%{http_code}'";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_opened_tls_tells_a_host_from_the_one_in_front_of_it() {
+    if left_out_without_docker() {
+        return;
+    }
+    for (inspect, status, arrived) in [
+        (&[][..], "200", vec!["GET https://evil-cdn.example/"]),
+        (&["cdn.example"], "403", vec![]),
+    ] {
+        let prison = prison(inspect).await;
+        assert_eq!(prison.room.sh(FRONTED).await, status, "{inspect:?}");
+        assert_eq!(prison.cdn.all(), arrived, "{inspect:?}");
+        prison.room.end().await;
+    }
+}

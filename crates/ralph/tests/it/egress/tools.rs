@@ -1,0 +1,177 @@
+//! Programs that get packages and pages work in a sandbox as they are: the project says where its
+//! registry is, and nobody tells them about the gate.
+
+use std::fmt::Write as _;
+
+use ralph_core::ports::{Exec, Gatekeeper as _};
+use ralph_test::internet::packages::{self, HELLO};
+use ralph_test::internet::{FakeInternet, Page, Pages, TrustingImage, tools_image};
+use ralph_test::left_out_without_docker;
+
+use super::room::{AMPLE, Plan, Room};
+
+const ALLOWED: [&str; 6] = [
+    "allowed.example",
+    "apt.allowed.example",
+    "cargo.allowed.example",
+    "git.allowed.example",
+    "npm.allowed.example",
+    "pip.allowed.example",
+];
+
+/// Programs and what they are run as. Each prints the hello of a package or a page.
+const TOOLS: [(&str, &str); 15] = [
+    (
+        "pip",
+        "echo '--index-url https://pip.allowed.example/simple/' > requirements.txt
+        echo hello_python >> requirements.txt
+        pip install --quiet --target packages -r requirements.txt
+        PYTHONPATH=packages python3 -c 'import hello_python; print(hello_python.HELLO)'",
+    ),
+    (
+        "npm",
+        "echo 'registry=https://npm.allowed.example/' > .npmrc
+        echo '{\"dependencies\": {\"hello-npm\": \"^1.0.0\"}}' > package.json
+        npm install >&2
+        node -p 'require(\"hello-npm\")'",
+    ),
+    (
+        "cargo",
+        "mkdir .cargo src
+        printf '[registries.here]\\nindex = \"sparse+https://cargo.allowed.example/index/\"\\n' > .cargo/config.toml
+        printf '[package]\\nname = \"project\"\\nedition = \"2021\"\\n' > Cargo.toml
+        printf '[dependencies]\\nhello-cargo = { version = \"1\", registry = \"here\" }\\n' >> Cargo.toml
+        echo 'fn main() { println!(\"{}\", hello_cargo::HELLO); }' > src/main.rs
+        cargo run --quiet",
+    ),
+    (
+        // As somebody who may not write to the system's own directories.
+        "apt",
+        "mkdir -p state/lists/partial cache/archives/partial
+        echo 'deb [trusted=yes] https://apt.allowed.example/debian ./' > sources.list
+        printf 'Dir::State \"%s/state\"; Dir::State::status \"/var/lib/dpkg/status\"; ' $PWD > apt.conf
+        printf 'Dir::Cache \"%s/cache\"; Dir::Etc::sourcelist \"%s/sources.list\"; ' $PWD $PWD >> apt.conf
+        printf 'Dir::Etc::sourceparts \"-\"; Debug::NoLocking \"true\";' >> apt.conf
+        apt-get --config-file apt.conf update >&2
+        apt-get --config-file apt.conf download hello-apt >&2
+        dpkg-deb --fsys-tarfile hello-apt_*.deb | tar -xO usr/share/hello-apt",
+    ),
+    (
+        "git",
+        "git clone --quiet https://git.allowed.example/hello-git.git .
+        cat hello.txt",
+    ),
+    ("curl", "curl -sS https://allowed.example/hello"),
+    ("curl without TLS", "curl -sS http://allowed.example/hello"),
+    (
+        "curl with a newer protocol",
+        "curl -sS --http2 https://allowed.example/hello",
+    ),
+    ("wget", "wget -qO- https://allowed.example/hello"),
+    ("wget without TLS", "wget -qO- http://allowed.example/hello"),
+    (
+        "fetch in node",
+        "node -e 'fetch(\"https://allowed.example/hello\").then(r => r.text()).then(t => process.stdout.write(t))'",
+    ),
+    (
+        "requests in node",
+        "node -e 'require(\"https\").get(\"https://allowed.example/hello\", r => r.pipe(process.stdout))'",
+    ),
+    (
+        "python",
+        "python3 -c '
+import urllib.request
+print(urllib.request.urlopen(\"https://allowed.example/hello\").read().decode(), end=\"\")'",
+    ),
+    (
+        "a socket",
+        "python3 -c '
+import socket
+s = socket.create_connection((\"allowed.example\", 80))
+s.sendall(b\"GET /hello HTTP/1.0\\r\\nHost: allowed.example\\r\\n\\r\\n\")
+print(s.makefile().read().split(\"\\n\\n\")[1], end=\"\")'",
+    ),
+    (
+        "a socket with TLS",
+        "python3 -c '
+import socket, ssl
+s = socket.create_connection((\"allowed.example\", 443))
+s = ssl.create_default_context().wrap_socket(s, server_hostname=\"allowed.example\")
+s.sendall(b\"GET /hello HTTP/1.0\\r\\nHost: allowed.example\\r\\n\\r\\n\")
+print(s.makefile().read().split(\"\\n\\n\")[1], end=\"\")'",
+    ),
+];
+
+/// Without the proxy they find the gate by the names alone.
+const NO_PROXY: &str = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY; ";
+
+/// Returns an internet with a registry of each kind.
+async fn internet() -> FakeInternet {
+    let mut internet = FakeInternet::new();
+    let page = Page::text(&format!("{HELLO}\n"));
+    let mut pages = Pages::from([("/hello".to_owned(), page)]);
+    pages.extend(packages::python("hello_python"));
+    pages.extend(packages::npm("https://npm.allowed.example", "hello-npm"));
+    pages.extend(packages::cargo(
+        "https://cargo.allowed.example",
+        "hello-cargo",
+    ));
+    pages.extend(packages::apt("hello-apt"));
+    pages.extend(packages::git("hello-git"));
+    internet.site(&ALLOWED, pages).await;
+    internet
+}
+
+/// Runs every program, with and without the proxy, and asserts that each says hello.
+async fn assert_all_say_hello(room: &Room) {
+    let mut wrong = String::new();
+    for (way, before) in [("as it is", ""), ("without the proxy", NO_PROXY)] {
+        for (tool, script) in TOOLS {
+            let line = format!("set -e; {before} mkdir work; cd work; {script}");
+            let exec = Exec::shell(line, AMPLE);
+            let (ended, output) = room.run(exec).await;
+            if output.stdout_text().trim() != HELLO {
+                let (said, complaints) = (output.stdout_text(), output.stderr_text());
+                writeln!(wrong, "{tool}, {way}: {ended}: {said}\n{complaints}").unwrap();
+            }
+            room.sh("rm -rf work").await;
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}\n{:#?}", room.decisions());
+    let mut denied = room.decisions();
+    denied.retain(|decision| decision.contains("denied"));
+    assert_eq!((denied, room.keeper.news()), (vec![], vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn programs_work_where_tls_stays_closed() {
+    if left_out_without_docker() {
+        return;
+    }
+    let internet = internet().await;
+    let image = TrustingImage::of(internet.authority_pem());
+    let plan = Plan {
+        allow: &ALLOWED,
+        image: image.name().to_owned(),
+        ..Plan::default()
+    };
+    let room = Room::open(internet, plan).await;
+    assert_all_say_hello(&room).await;
+    room.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn programs_work_where_tls_is_opened() {
+    if left_out_without_docker() {
+        return;
+    }
+    let plan = Plan {
+        allow: &ALLOWED,
+        inspect: &ALLOWED,
+        image: tools_image(),
+        ..Plan::default()
+    };
+    let room = Room::trusting(internet().await, plan).await;
+    assert_all_say_hello(&room).await;
+    room.end().await;
+}
