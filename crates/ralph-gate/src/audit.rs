@@ -114,6 +114,11 @@ pub(crate) struct Book {
 }
 
 impl Book {
+    /// Returns the run.
+    pub(crate) fn run(&self) -> &RunId {
+        &self.identity.run
+    }
+
     /// Opens the record of a decision about an endpoint.
     pub(crate) fn open(
         &self,

@@ -117,6 +117,24 @@ pub enum AgentEnd {
     },
 }
 
+impl AgentEnd {
+    /// Returns the word that logs and scripts show.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::GaveUp { .. } => "gave_up",
+            Self::Unauthorized { .. } => "unauthorized",
+            Self::Quota { .. } => "quota",
+            Self::Overloaded { .. } => "overloaded",
+            Self::OutOfBudget => "out_of_budget",
+            Self::Stalled => "stalled",
+            Self::TimedOut => "timed_out",
+            Self::Halted => "halted",
+            Self::Crashed { .. } => "crashed",
+        }
+    }
+}
+
 /// What an agent said about its whole work.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentReport {

@@ -66,6 +66,7 @@ impl Run {
         if let (true, AgentEnd::Crashed { why }) = (worked.broke_off, &worked.end) {
             self.log_error(&format!("the agent was interrupted: {why}"))?;
         }
+        self.log_session(agent.name(), &sink.tools, &worked, took)?;
         let output = sink.capture.finish();
         self.add_output(agent.name(), &output, as_command(&worked.end))?;
         self.keep_agents_words(agent.name(), &worked)?;
@@ -82,6 +83,28 @@ impl Run {
         self.journal
             .append_all(std::iter::once(finished).chain(taken_up))?;
         Ok(worked)
+    }
+
+    /// Writes what the agent did into the activity log.
+    fn log_session(
+        &mut self,
+        agent: &str,
+        tools: &[String],
+        worked: &Worked,
+        took: Duration,
+    ) -> Result<(), RunError> {
+        for tool in tools {
+            self.log_activity(&format!("{agent} uses {tool}"))?;
+        }
+        let usage = &worked.report.usage;
+        self.log_activity(&format!(
+            "{agent} ends: {} after {} s, {} tools, {} input and {} output tokens by its own count",
+            worked.end.word(),
+            took.as_secs(),
+            tools.len(),
+            usage.input_tokens,
+            usage.output_tokens,
+        ))
     }
 
     fn agent_exec(&self, agent: &dyn Agent, prompt: &str) -> Exec {

@@ -11,6 +11,8 @@ use crate::capture::Capture;
 
 /// The longest line that is read; of a longer one only the beginning.
 const MAX_LINE: usize = 1 << 20;
+/// How many uses of tools are in the activity log of one iteration.
+const MAX_TOOLS: usize = 1_000;
 /// How many events of one iteration are told; an agent that does more is still counted and limited.
 const MAX_EVENTS: usize = 5_000;
 
@@ -70,6 +72,8 @@ pub(super) struct AgentSink {
     line: Vec<u8>,
     events: UnboundedSender<AgentEvent>,
     told: usize,
+    /// The tools that it used, as the activity log tells them.
+    pub(super) tools: Vec<String>,
 }
 
 impl AgentSink {
@@ -86,6 +90,7 @@ impl AgentSink {
             line: Vec::new(),
             events,
             told: 0,
+            tools: Vec::new(),
         }
     }
 
@@ -98,6 +103,11 @@ impl AgentSink {
             } = &event
             {
                 self.pulse.excuse(*wait);
+            }
+            if let AgentEvent::Tool { tool, label, .. } = &event
+                && self.tools.len() < MAX_TOOLS
+            {
+                self.tools.push(format!("{tool} {label}"));
             }
             // Of these there are no more than messages were sent.
             let is_answer = matches!(event, AgentEvent::Acknowledged { .. });

@@ -60,6 +60,7 @@ pub(crate) fn body(facts: &Facts<'_>) -> String {
         state.cost,
         state.head
     );
+    body.push_str(&who_and_what(state));
     let sections = [
         (
             "Changes to what verifies this work",
@@ -90,6 +91,25 @@ pub(crate) fn body(facts: &Facts<'_>) -> String {
     body.push_str(END);
     body.push('\n');
     body
+}
+
+/// Says which agent did the work, and what it could and could not reach.
+fn who_and_what(state: &RunState) -> String {
+    let mut text = String::new();
+    if let Some(agent) = &state.plan.agent {
+        let _ = writeln!(text, "- the agent `{}` did the work", code(&agent.name));
+    }
+    let hosts = [
+        ("that a person allowed", &state.allowed_hosts),
+        ("that were wanted and blocked", &state.blocked_hosts),
+    ];
+    for (what, hosts) in hosts {
+        if !hosts.is_empty() {
+            let shown: Vec<String> = hosts.iter().take(50).map(|host| code(host)).collect();
+            let _ = writeln!(text, "- hosts {what}: `{}`", shown.join("`, `"));
+        }
+    }
+    text
 }
 
 fn fill(template: &str, facts: &Facts<'_>) -> String {

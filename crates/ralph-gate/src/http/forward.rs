@@ -25,7 +25,7 @@ pub(super) async fn forward(
     record.set_request(request.method().as_str(), request.uri().path());
     if !decision.is_allowed() {
         record.set_status(403);
-        return Err(Refusal::blocked(&endpoint, decision));
+        return Err(Refusal::blocked(gate.book.run(), &endpoint, decision));
     }
     strip_hop_by_hop(request.headers_mut());
     readdress(&mut request, scheme, &endpoint)?;

@@ -2,6 +2,7 @@
 
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
+use ralph_core::id::RunId;
 use ralph_core::net::{Decision, Endpoint, Reason};
 
 use super::body::{Body, full};
@@ -20,10 +21,10 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// The endpoint is not allowed.
-    pub(crate) fn blocked(endpoint: &Endpoint, decision: Decision) -> Self {
+    /// The endpoint is not allowed for a run.
+    pub(crate) fn blocked(run: &RunId, endpoint: &Endpoint, decision: Decision) -> Self {
         let host = &endpoint.host;
-        let ask = format!("ask for `ralph allow {host}`");
+        let ask = format!("ask for `ralph allow {run} {host}`");
         let (why, what_to_do) = if decision.reason == Reason::CredentialHost {
             (
                 "it is reached through the credential port alone".to_owned(),
@@ -32,7 +33,7 @@ impl Refusal {
         } else if decision.reason == Reason::PortNotAllowed {
             (
                 format!("port {} is not allowed for it", endpoint.port),
-                format!("ask for `ralph allow {endpoint}`"),
+                format!("ask for `ralph allow {run} {endpoint}`"),
             )
         } else if decision.reason == Reason::BlockedByPolicy {
             ("this run has no network".to_owned(), ask)

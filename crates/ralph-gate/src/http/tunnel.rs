@@ -44,7 +44,7 @@ pub(super) async fn open(gate: &Inner, mut request: Request<Incoming>) -> Result
     record.set_request("CONNECT", "");
     if !decision.is_allowed() {
         record.set_status(403);
-        return Err(Refusal::blocked(&endpoint, decision));
+        return Err(Refusal::blocked(gate.book.run(), &endpoint, decision));
     }
     let is_read_here = endpoint.port == 80 || gate.inspects(&endpoint);
     let outside = if is_read_here {

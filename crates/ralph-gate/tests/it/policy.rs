@@ -30,7 +30,7 @@ async fn an_allowed_host_answers_and_another_says_why_not() {
     assert_eq!(
         body(&answer),
         "ralph: `evil.example` is blocked — it is not on this run's allowlist — \
-         ask for `ralph allow evil.example`\n"
+         ask for `ralph allow run-1 evil.example`\n"
     );
     assert_eq!(
         world.notes.wait_for_decisions(2).await,

@@ -33,10 +33,10 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
             command,
         } => {
             let (run, entry) = (&state.plan.run, host_entry(host, *port));
-            let by = command.as_ref().map(|command| format!(" for `{command}`"));
-            let by = by.unwrap_or_default();
+            let by = command.as_deref().map(wanted_by).unwrap_or_default();
+            let reason = in_words(reason);
             vec![warning(&format!(
-                "blocked{by}: {host}:{port}, {reason}; `ralph allow {run} {entry}` lets it through"
+                "blocked: {host}:{port}, {reason}{by}; `ralph allow {run} {entry}` lets it through"
             ))]
         }
         Event::HostAllowed { host } => vec![Line::of("  » ").plain(&format!("{host} is allowed"))],
@@ -49,6 +49,26 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
             vec![Line::of("  » ").folded(Tone::Plain, &format!("a message {state}: {text}"))]
         }
         _ => Vec::new(),
+    }
+}
+
+/// Says what wanted to reach a host, shortened.
+fn wanted_by(command: &str) -> String {
+    /// How many characters are enough to know it again.
+    const MOST: usize = 60;
+    let line = command.lines().next().unwrap_or_default();
+    let shown: String = line.chars().take(MOST).collect();
+    let more = if shown == command { "" } else { "…" };
+    format!(", wanted by `{shown}{more}`")
+}
+
+/// Returns the reason of a refusal as people say it.
+fn in_words(reason: &str) -> &str {
+    match reason {
+        "blocked-by-policy" => "this run has no network",
+        "blocked-by-allowlist" => "it is not on the allowlist",
+        "port-not-allowed" => "that port is not allowed",
+        other => other,
     }
 }
 
