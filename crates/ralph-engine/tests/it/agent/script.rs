@@ -209,4 +209,6 @@ impl Gatekeeper for NotingGate {
         self.hosts.lock().unwrap().push(host.into());
         Ok(())
     }
+
+    fn forget_host(&self, _: &str) {}
 }
