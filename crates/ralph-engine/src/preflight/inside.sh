@@ -1,4 +1,4 @@
-# Tries from inside of a sandbox what must answer and what must not. What it prints:
+# Looks whether the walls of this sandbox stand: what must answer, and what must not. What it prints:
 #   ok                      commands run here
 #   tool NAME               what it tries with: curl, wget, python3, bash, or none
 #   gate STATUS             what the gate answered, 000 for nothing
