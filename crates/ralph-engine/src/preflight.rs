@@ -159,6 +159,8 @@ impl Seen {
         };
         let answer = |key: &str| match value(key) {
             None => usual,
+            // Not even its tool answered.
+            Some(word) if word.is_empty() => Answer::Untried,
             Some(word) if word == "reached" => Answer::Status(0),
             Some(word) => match word.parse() {
                 Ok(0) | Err(_) => Answer::Nothing,

@@ -1,9 +1,10 @@
-# Tries from inside of a sandbox what must answer and what must not. What it prints:
+# Looks whether the walls of this sandbox stand: what must answer, and what must not. What it prints:
 #   ok                      commands run here
 #   tool NAME               what it tries with: curl, wget, python3, bash, or none
 #   gate STATUS             what the gate answered, 000 for nothing
 #   host STATUS             what the forbidden host answered, 000 for nothing
 #   direct reached|blocked  whether an address was reached past the gate
+# Nothing after the word means that the tool itself broke down.
 # The environment says what: GATE (host:port), HOST (a name), ADDRESS (host:port). An empty one is left out.
 LC_ALL=C
 export LC_ALL
@@ -19,7 +20,8 @@ with_curl() {
     [ -z "$GATE" ] || echo "gate $(past "http://$GATE/health" '%{http_code}')" &
     [ -z "$HOST" ] || echo "host $(ask "https://$HOST/" '%{http_code}')" &
     [ -z "$ADDRESS" ] || case $(past "http://$ADDRESS/" '%{time_connect}') in
-        '' | 0.000 | 0.000000) echo "direct blocked" ;;
+        '') echo "direct" ;;
+        0.000 | 0.000000) echo "direct blocked" ;;
         *) echo "direct reached" ;;
     esac &
     wait
@@ -28,12 +30,12 @@ with_curl() {
 with_wget() {
     ask() {
         wget -S --no-check-certificate -T 3 -t 1 -O /dev/null "$1" 2>&1 |
-            sed -n 's/.*HTTP\/1\.[01] \([0-9][0-9][0-9]\).*/\1/p' | head -n 1
+            sed -n -e 's/.*HTTP\/1\.[01] \([0-9][0-9][0-9]\).*/\1/p' -e '$s/.*/000/p' | head -n 1
     }
     [ -z "$GATE" ] || echo "gate $(past "http://$GATE/health")" &
     [ -z "$HOST" ] || echo "host $(ask "https://$HOST/")" &
     [ -z "$ADDRESS" ] || case $(past "http://$ADDRESS/") in
-        '') echo "direct blocked" ;;
+        000 | '') echo "direct blocked" ;;
         *) echo "direct reached" ;;
     esac &
     wait
@@ -101,10 +103,16 @@ for key, *rest in probes:
 
 with_bash() {
     bash --norc -c '
+# Whoever hangs up early has answered nothing, or has said it already.
+trap "" PIPE
 ask() {
-    exec 3<>"/dev/tcp/${1%:*}/${1##*:}" || return
+    exec 3<>"/dev/tcp/${1%:*}/${1##*:}" || {
+        echo 000
+        return
+    }
     printf "GET %s HTTP/1.0\r\nHost: %s\r\n\r\n" "$2" "$3" >&3
-    read -t 3 -r _ status _ <&3 && echo "$status"
+    read -t 3 -r _ status _ <&3
+    echo "${status:-000}"
 }
 proxy=${http_proxy:-$HTTP_PROXY}
 proxy=${proxy#http://}

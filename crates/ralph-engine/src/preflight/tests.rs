@@ -47,7 +47,7 @@ fn walls_that_stand_are_told() {
             Ended::Exited(0),
         ),
         (
-            "ok\ntool bash\nhost \ngate 200\ndirect blocked\n",
+            "ok\ntool bash\nhost 000\ngate 200\ndirect blocked\n",
             Ended::Exited(0),
         ),
         // Who waits in vain is blocked too.
@@ -95,7 +95,7 @@ fn whatever_is_wrong_is_told() {
             &[past],
         ),
         (
-            "ok\ntool curl\ngate \nhost 301\ndirect reached\n",
+            "ok\ntool curl\ngate 000\nhost 301\ndirect reached\n",
             Ended::Exited(0),
             &[silent, leak, past],
         ),
@@ -113,6 +113,13 @@ fn what_could_not_be_tried_is_told() {
     let why = "`curl` of the image broke down (exit 1), so not everything was tried that could be reached from inside of the sandbox";
     let seen = vec!["the gate answers".to_owned()];
     assert_eq!(half, (vec![], seen, Some(why.to_owned())));
+    let torn = judged(
+        &denying(),
+        "ok\ntool curl\ngate \nhost \ndirect\n",
+        Ended::Exited(0),
+    );
+    let why = "`curl` of the image broke down (exit 0), so not everything was tried that could be reached from inside of the sandbox";
+    assert_eq!(torn, (vec![], vec![], Some(why.to_owned())));
     let nothing = judged(&Look::nothing(), "ok\n", Ended::Exited(0));
     assert_eq!(nothing, (vec![], vec![], None));
 }

@@ -1,6 +1,6 @@
 //! The command.
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{docker, local};
 use crate::cli::args::{ProviderName, SelftestArgs};
@@ -46,20 +46,34 @@ pub(super) fn leave_out(
     Ok(())
 }
 
-/// Does the work until a signal comes, which makes none of it.
-pub(super) async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
-    let kinds = [
-        SignalKind::interrupt(),
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-    ];
-    let [Ok(mut terminal), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
-        return Some(work.await);
-    };
-    tokio::select! {
-        done = work => Some(done),
-        _ = terminal.recv() => None,
-        _ = terminate.recv() => None,
-        _ = hangup.recv() => None,
+/// Listens to signals that tell the program to end. One that comes while nobody asks is not lost.
+pub(super) struct Interrupts(Option<[Signal; 3]>);
+
+impl Interrupts {
+    /// Listens from now on.
+    pub(super) fn listen() -> Self {
+        let kinds = [
+            SignalKind::interrupt(),
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+        ];
+        match kinds.map(signal) {
+            [Ok(terminal), Ok(terminate), Ok(hangup)] => Self(Some([terminal, terminate, hangup])),
+            _ => Self(None),
+        }
+    }
+
+    /// Does the work until a signal comes, which makes none of it.
+    pub(super) async fn unless<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let Some([terminal, terminate, hangup]) = &mut self.0 else {
+            return Some(work.await);
+        };
+        tokio::select! {
+            biased;
+            _ = terminal.recv() => None,
+            _ = terminate.recv() => None,
+            _ = hangup.recv() => None,
+            done = work => Some(done),
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! The checks of Docker sandboxes.
 
 use ralph_core::plan::ContainerPlan;
-use ralph_core::ports::{Problem, SandboxError, SandboxProvider as _};
+use ralph_core::ports::{Problem, SandboxProvider as _};
 use ralph_providers::docker::{Engine, Facts};
 
 use super::account::Account;
-use super::command::{PREREQUISITES, leave_out, prerequisites, unless_interrupted};
+use super::command::{Interrupts, PREREQUISITES, leave_out, prerequisites};
 use super::gateway::Gateway;
 use super::session::{Session, broken};
 use super::{auth, basics, image, walls};
@@ -129,15 +129,9 @@ impl Ready {
 
     /// Makes sandboxes, tries them out, and removes them whatever happens.
     async fn inside(&self, checks: &mut Checks, wiring: &Wiring) -> Result<(), CliError> {
+        let mut interrupts = Interrupts::listen();
         let provider = wiring.docker(Some(&self.plan));
         let provider = provider.with_way_out(self.gateway.way_out());
-        // Little is used up sooner.
-        let little = wiring.docker(Some(&ContainerPlan {
-            memory: Some(walls::LIMITS.memory),
-            disk: walls::LIMITS.disk,
-            processes: walls::LIMITS.processes,
-            ..self.plan.clone()
-        }));
         let name = format!("agent-loop-selftest-{}", self.account.preset.name);
         let session = match Session::begin(&provider, &name).await {
             Ok(session) => session,
@@ -148,13 +142,12 @@ impl Ready {
         };
         let told = format!("{} for {name}", session.sandbox.id());
         checks.add(CREATE, Outcome::Passed(told))?;
-        let small = Session::begin(&little, &name).await;
-        let tried = unless_interrupted(self.try_out(checks, &session, &small, wiring)).await;
-        let mut ended = vec![session.end().await];
-        if let Ok(small) = small {
-            ended.push(small.end().await);
-        }
-        let ended = all(ended);
+        let tried = interrupts.unless(self.try_out(checks, &session, wiring));
+        let (tried, small) = match tried.await {
+            Some(Ok(())) => self.limits(checks, &name, &mut interrupts, wiring).await,
+            other => (other, None),
+        };
+        let ended = all([Some(session.end().await), small]);
         let is_green = !ended.is_failure();
         checks.add(CLEANUP, ended)?;
         if is_green {
@@ -163,11 +156,35 @@ impl Ready {
         tried.unwrap_or_else(|| Err(interrupted()))
     }
 
+    /// Tries out the limits in a sandbox that has little, so that it is quick to use more. The answer
+    /// is none if it was interrupted, and how the sandbox was removed.
+    async fn limits(
+        &self,
+        checks: &mut Checks,
+        name: &str,
+        interrupts: &mut Interrupts,
+        wiring: &Wiring,
+    ) -> (Option<Result<(), CliError>>, Option<Outcome>) {
+        let little = wiring.docker(Some(&ContainerPlan {
+            memory: Some(walls::LIMITS.memory),
+            disk: walls::LIMITS.disk,
+            processes: walls::LIMITS.processes,
+            ..self.plan.clone()
+        }));
+        let small = match Session::begin(&little, name).await {
+            Ok(small) => small,
+            Err(error) => return (Some(checks.add(LIMITS, broken(error))), None),
+        };
+        let outcome = interrupts.unless(walls::limits(&small)).await;
+        let ended = small.end().await;
+        let added = outcome.map(|outcome| checks.add(LIMITS, outcome));
+        (added, Some(ended))
+    }
+
     async fn try_out(
         &self,
         checks: &mut Checks,
         session: &Session<'_>,
-        small: &Result<Session<'_>, SandboxError>,
         wiring: &Wiring,
     ) -> Result<(), CliError> {
         let Self {
@@ -190,12 +207,7 @@ impl Ready {
         checks.add(EXEC, basics::exec(session).await)?;
         checks.add(FILES, basics::files(session).await)?;
         checks.add(USER, walls::user(session).await)?;
-        checks.add(TIMEOUT, basics::timeout(session).await)?;
-        let limits = match small {
-            Ok(small) => walls::limits(small).await,
-            Err(error) => Outcome::failed(error.to_string(), "look at it with `ralph preflight`"),
-        };
-        checks.add(LIMITS, limits)
+        checks.add(TIMEOUT, basics::timeout(session).await)
     }
 }
 
@@ -207,9 +219,9 @@ fn passes(checks: &mut Checks, name: &'static str, outcome: Outcome) -> Result<b
 }
 
 /// Makes one outcome of several.
-fn all(outcomes: Vec<Outcome>) -> Outcome {
+fn all(outcomes: [Option<Outcome>; 2]) -> Outcome {
     let (mut problems, mut seen) = (Vec::new(), Vec::new());
-    for outcome in outcomes {
+    for outcome in outcomes.into_iter().flatten() {
         match outcome {
             Outcome::Passed(text) | Outcome::NotRun(text) => seen.push(text),
             Outcome::Failed(more) => problems.extend(more),

@@ -3,7 +3,7 @@
 use ralph_core::ports::SandboxProvider;
 
 use super::basics;
-use super::command::{PREREQUISITES, leave_out, prerequisites, unless_interrupted};
+use super::command::{Interrupts, PREREQUISITES, leave_out, prerequisites};
 use super::docker::interrupted;
 use super::session::{Session, broken};
 use crate::cli::checks::{Checks, Outcome};
@@ -40,6 +40,7 @@ pub(super) async fn run(checks: &mut Checks, context: &Context) -> Result<(), Cl
 }
 
 async fn inside(checks: &mut Checks, provider: &dyn SandboxProvider) -> Result<(), CliError> {
+    let mut interrupts = Interrupts::listen();
     let session = match Session::begin(provider, "selftest").await {
         Ok(session) => session,
         Err(error) => {
@@ -47,7 +48,7 @@ async fn inside(checks: &mut Checks, provider: &dyn SandboxProvider) -> Result<(
             return leave_out(checks, &INSIDE, "there is no sandbox");
         }
     };
-    let tried = unless_interrupted(try_out(checks, &session)).await;
+    let tried = interrupts.unless(try_out(checks, &session)).await;
     checks.add(CLEANUP, session.end().await)?;
     tried.unwrap_or_else(|| Err(interrupted()))
 }
