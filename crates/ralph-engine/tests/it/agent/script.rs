@@ -169,6 +169,7 @@ pub(super) struct NotingGate {
     pub(super) news: Mutex<Vec<GateNews>>,
     pub(super) allowances: Mutex<Vec<Allowance>>,
     pub(super) hosts: Mutex<Vec<String>>,
+    pub(super) forgotten: Mutex<Vec<String>>,
 }
 
 impl NotingGate {
@@ -208,5 +209,9 @@ impl Gatekeeper for NotingGate {
         }
         self.hosts.lock().unwrap().push(host.into());
         Ok(())
+    }
+
+    fn forget_host(&self, host: &str) {
+        self.forgotten.lock().unwrap().push(host.into());
     }
 }
