@@ -166,6 +166,11 @@ impl OpenRecord {
         self.traffic.clone()
     }
 
+    /// Counts bytes that came in.
+    pub(crate) fn came_back(&self, bytes: usize) {
+        self.traffic.add_back(bytes);
+    }
+
     /// Returns the way it came.
     pub(crate) fn listener(&self) -> Listener {
         self.record
@@ -175,7 +180,7 @@ impl OpenRecord {
 
     pub(crate) fn set_request(&mut self, method: &str, path: &str) {
         if let Some(record) = &mut self.record {
-            record.request = Some(harmless(&format!("{method} {path}")));
+            record.request = Some(harmless_text(format!("{method} {path}")));
         }
     }
 
@@ -207,14 +212,17 @@ impl Drop for OpenRecord {
 
 /// Keeps of a text what can stand in a record: printable ASCII, and not too much of it.
 pub(crate) fn harmless(text: &str) -> String {
+    harmless_text(text.to_owned())
+}
+
+/// Does the same with a text that may be kept as it is.
+fn harmless_text(text: String) -> String {
+    let is_harmless = |b: u8| b.is_ascii_graphic() || b == b' ';
+    if text.len() <= MOST_TEXT && text.bytes().all(is_harmless) {
+        return text;
+    }
     text.bytes()
         .take(MOST_TEXT)
-        .map(|b| {
-            if b.is_ascii_graphic() || b == b' ' {
-                char::from(b)
-            } else {
-                '?'
-            }
-        })
+        .map(|b| if is_harmless(b) { char::from(b) } else { '?' })
         .collect()
 }

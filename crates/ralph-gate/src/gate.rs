@@ -97,6 +97,7 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     pub(crate) dialer: Dialer,
     pub(crate) client: http::Client,
+    pub(crate) lines: http::Lines,
     pub(crate) book: Book,
     pub(crate) meter: Arc<Meter>,
     pub(crate) cassette: Option<Arc<Cassette>>,
@@ -126,7 +127,10 @@ impl Gate {
             reachable: outside.reachable,
             connect_time: settings.limits.connect_time,
         };
-        let tls = client_config(outside.roots)?;
+        let connector = http::Connector {
+            dialer: dialer.clone(),
+            tls: client_config(outside.roots)?,
+        };
         let inner = Inner {
             rules: RwLock::new(Rules::new(settings.policy)),
             inspect: settings.inspect,
@@ -136,7 +140,8 @@ impl Gate {
             is_closed: watch::Sender::new(false),
             authority: Authority::new(settings.identity.run.as_str())?,
             routes: Routes::new(settings.routes)?,
-            client: http::client(dialer.clone(), tls),
+            client: http::client(connector.clone()),
+            lines: http::Lines::new(connector, settings.limits.connections),
             dialer,
             limits: settings.limits,
             book: Book {

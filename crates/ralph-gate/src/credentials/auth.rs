@@ -17,21 +17,21 @@ const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
 const LOGIN_BETA: &str = "oauth-2025-04-20";
 
 /// Everything that can carry a credential, choose who pays, or say who asks.
-const FOREIGN: [&str; 14] = [
-    "api-key",
-    "x-goog-api-key",
-    "x-auth-token",
-    "x-access-token",
-    "private-token",
-    "x-amz-security-token",
-    "openai-organization",
-    "openai-project",
-    "forwarded",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-real-ip",
-    "via",
+const FOREIGN: [HeaderName; 14] = [
+    HeaderName::from_static("api-key"),
+    HeaderName::from_static("x-goog-api-key"),
+    HeaderName::from_static("x-auth-token"),
+    HeaderName::from_static("x-access-token"),
+    HeaderName::from_static("private-token"),
+    HeaderName::from_static("x-amz-security-token"),
+    HeaderName::from_static("openai-organization"),
+    HeaderName::from_static("openai-project"),
+    HeaderName::from_static("forwarded"),
+    HeaderName::from_static("x-forwarded-for"),
+    HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-forwarded-proto"),
+    HeaderName::from_static("x-real-ip"),
+    HeaderName::from_static("via"),
 ];
 
 /// Tells whether a request carries the stand-in, and no other credential.
@@ -82,12 +82,7 @@ pub(super) fn exchange(headers: &mut HeaderMap, route: &Route) -> Option<()> {
     }
     // What is compressed could neither be metered nor searched for the credential.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    let host = if matches!(route.upstream.endpoint.port, 80 | 443) {
-        route.upstream.endpoint.host.to_string()
-    } else {
-        route.upstream.endpoint.to_string()
-    };
-    headers.insert(HOST, HeaderValue::try_from(host).ok()?);
+    headers.insert(HOST, route.upstream.host.clone());
     let secret = route.secret.expose();
     let (name, value) = match route.kind {
         Kind::ApiKey => (API_KEY, secret.to_owned()),

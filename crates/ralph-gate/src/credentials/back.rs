@@ -3,19 +3,19 @@
 use std::borrow::Cow;
 
 use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 use hyper::header::{
     CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION, SET_COOKIE,
 };
 use hyper::{HeaderMap, Method, Response, Uri};
 use ralph_core::net::{Decider, Endpoint, Reason};
+use ralph_core::secret::Redactor;
 
 use super::relay::{Relay, State};
 use super::route::Route;
 use super::send::Paid;
 use super::words::Refused;
 use crate::audit::OpenRecord;
-use crate::http::{self, Body};
+use crate::http::{self, Answer, Body};
 use crate::meter::Gauge;
 
 /// Returns the answer of a provider as the sandbox may see it; it takes the record along.
@@ -23,7 +23,7 @@ pub(super) fn returned(
     route: &Route,
     method: &Method,
     paid: Option<Paid>,
-    response: Response<Incoming>,
+    response: Response<Answer>,
     record: &mut Option<OpenRecord>,
 ) -> Result<Response<Body>, Refused> {
     let (mut parts, upstream) = response.into_parts();
@@ -49,14 +49,12 @@ pub(super) fn returned(
             .tape
             .map(|tape| tape.answered(parts.status, &parts.headers));
     }
-    let spent = "the run's budget is spent — the answer was cut — raise it to go on";
-    let spent = Refused::new(402, Reason::BudgetSpent, Decider::Budget, spent);
     let relay = Relay {
         upstream,
         redact: Some(route.redactor.stream()),
         gauge,
         tape,
-        last_words: spent.event(route).into(),
+        dialect: route.dialect,
         record,
         state: State::Open,
     };
@@ -97,14 +95,28 @@ fn clean(route: &Route, method: &Method, headers: &mut HeaderMap) -> Result<(), 
         };
         headers.insert(LOCATION, location);
     }
+    redact(&route.redactor, headers);
+    Ok(())
+}
+
+/// Removes the credential from the fields of a head.
+fn redact(redactor: &Redactor, headers: &mut HeaderMap) {
+    // Almost no answer has it, so they are searched all at once; no field can have a line's end.
+    let mut all = Vec::with_capacity(1024);
+    for value in headers.values() {
+        all.extend_from_slice(value.as_bytes());
+        all.push(b'\n');
+    }
+    if matches!(redactor.redact_bytes(&all), Cow::Borrowed(_)) {
+        return;
+    }
     for value in headers.values_mut() {
-        let shown = route.redactor.redact_bytes(value.as_bytes());
+        let shown = redactor.redact_bytes(value.as_bytes());
         if let Cow::Owned(shown) = shown {
             *value = HeaderValue::from_bytes(&shown)
                 .unwrap_or_else(|_| HeaderValue::from_static("[REDACTED]"));
         }
     }
-    Ok(())
 }
 
 /// Translates a place at the route's own host into one at the credential port.
@@ -120,7 +132,7 @@ fn inward(route: &Route, location: &str) -> Option<String> {
             80
         };
         let endpoint = Endpoint::parse(uri.authority()?.as_str(), default_port).ok()?;
-        if uri.scheme() != Some(&upstream.scheme) || endpoint != upstream.endpoint {
+        if uri.scheme() != Some(&upstream.place.scheme) || endpoint != upstream.endpoint {
             return None;
         }
         let start = location.find(uri.path()).filter(|_| uri.path() != "/")?;

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use hyper::Method;
-use hyper::http::uri::Scheme;
+use hyper::header::HeaderValue;
+use hyper::http::uri::{Authority, Scheme};
 use ralph_core::net::{Endpoint, Host, HostError};
 use ralph_core::secret::Secret;
 
 use super::path::{Pattern, is_plain};
 use super::route::{Dialect, Kind, Query, Upstream, Use};
 use super::{Phantom, Route};
+use crate::http::Place;
 use crate::meter::Wire;
 
 /// Why a credential cannot be used.
@@ -256,8 +258,18 @@ fn upstream(url: &str) -> Result<Upstream, RouteError> {
     if scheme == Scheme::HTTP && !is_here(&endpoint.host) {
         return Err(fails());
     }
+    let text = endpoint.to_string();
+    let host = if matches!(endpoint.port, 80 | 443) {
+        endpoint.host.to_string()
+    } else {
+        text.clone()
+    };
     Ok(Upstream {
-        scheme,
+        place: Place {
+            scheme,
+            authority: Authority::try_from(text).map_err(|_| fails())?,
+        },
+        host: HeaderValue::try_from(host).map_err(|_| fails())?,
         endpoint,
         base: base.to_owned(),
     })

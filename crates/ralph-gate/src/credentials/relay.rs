@@ -4,22 +4,25 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use hyper::body::{Body, Frame, Incoming};
+use hyper::body::{Body, Frame};
+use ralph_core::net::{Decider, Reason};
 use ralph_core::secret::RedactStream;
 
+use super::route::Dialect;
+use super::words::Refused;
 use crate::audit::OpenRecord;
 use crate::cassette::Tape;
-use crate::http::BoxError;
+use crate::http::{Answer, BoxError};
 use crate::meter::{Gauge, Step};
 
 /// The body of an answer.
 pub(super) struct Relay {
-    pub(super) upstream: Incoming,
+    pub(super) upstream: Answer,
     pub(super) redact: Option<RedactStream>,
     pub(super) gauge: Option<Gauge>,
     pub(super) tape: Option<Tape>,
-    /// What is said when the budget ends in the middle.
-    pub(super) last_words: Bytes,
+    /// In whose form it is said that the budget ended in the middle.
+    pub(super) dialect: Dialect,
     pub(super) record: Option<OpenRecord>,
     pub(super) state: State,
 }
@@ -41,13 +44,13 @@ impl Relay {
     /// Takes a chunk from the provider and returns what of it may be shown by now.
     fn pass(&mut self, chunk: &Bytes) -> Bytes {
         if let Some(record) = &self.record {
-            record.traffic().add_back(chunk.len());
+            record.came_back(chunk.len());
         }
         let step = self.gauge.as_mut().map(|gauge| gauge.feed(chunk));
         if step == Some(Step::Cut) {
             self.state = State::Saying;
             self.close();
-            return std::mem::take(&mut self.last_words);
+            return last_words(self.dialect);
         }
         let Some(redact) = &mut self.redact else {
             return Bytes::new();
@@ -86,6 +89,13 @@ impl Relay {
     }
 }
 
+/// Returns what is said when the budget ends in the middle.
+fn last_words(dialect: Dialect) -> Bytes {
+    let spent = "the run's budget is spent — the answer was cut — raise it to go on";
+    let spent = Refused::new(402, Reason::BudgetSpent, Decider::Budget, spent);
+    spent.event(dialect).into()
+}
+
 impl Body for Relay {
     type Data = Bytes;
     type Error = BoxError;
@@ -109,7 +119,7 @@ impl Body for Relay {
                 }
                 State::Done => return Poll::Ready(None),
             }
-            let shown = match Pin::new(&mut this.upstream).poll_frame(cx) {
+            let shown = match this.upstream.poll_frame(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
                     Ok(chunk) => this.pass(&chunk),

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use hyper::Method;
-use hyper::http::uri::Scheme;
+use hyper::header::HeaderValue;
 use ralph_core::net::{Endpoint, Host};
 use ralph_core::secret::{Redactor, Secret, Shapes};
 
 use super::Phantom;
 use super::path::Pattern;
 use crate::gate::GateError;
+use crate::http::Place;
 use crate::meter::Wire;
 
 /// One credential, and everything it may be used for.
@@ -30,8 +31,10 @@ pub struct Route {
 /// Where a credential belongs.
 #[derive(Debug, Clone)]
 pub(super) struct Upstream {
-    pub(super) scheme: Scheme,
+    pub(super) place: Place,
     pub(super) endpoint: Endpoint,
+    /// What stands in `Host`.
+    pub(super) host: HeaderValue,
     /// What stands before each path there.
     pub(super) base: String,
 }

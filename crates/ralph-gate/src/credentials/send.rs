@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
-use hyper::http::uri::{Authority, PathAndQuery};
+use hyper::http::uri::PathAndQuery;
 use hyper::{HeaderMap, Request, Response, Uri};
 use ralph_core::net::{Decider, Reason};
 
@@ -15,7 +15,7 @@ use super::{ask, auth};
 use crate::audit::OpenRecord;
 use crate::cassette::{Exchange, Tape};
 use crate::gate::Inner;
-use crate::http::{self, Body, dial_error, full};
+use crate::http::{self, Answer, Body, BoxError, dial_error, full};
 use crate::meter::{Ask, Call, Unpaid, Wire};
 
 /// A call that may be made.
@@ -66,20 +66,22 @@ pub(super) async fn send(
         let text = "the request cannot be rewritten — send what the API takes";
         return Err(Refused::new(400, Reason::Malformed, Decider::Gate, text));
     }
-    match gate.client.request(Request::from_parts(parts, body)).await {
+    let is_whole = paid.is_some();
+    match answered(gate, route, is_whole, Request::from_parts(parts, body)).await {
         Ok(response) => returned(route, &method, paid, response, record),
         Err(error) => {
+            let error = &*error;
             // Without a connection, nothing was asked.
-            if let (Some(_), Some(paid)) = (dial_error(&error), paid) {
+            if let (Some(_), Some(paid)) = (dial_error(error), paid) {
                 paid.call.forgive();
             }
             if gate.alone.is_some() {
-                let why = dial_error(&error).map(ToString::to_string);
+                let why = dial_error(error).map(ToString::to_string);
                 return Err(Refused::unreachable(
                     why.unwrap_or_else(|| error.to_string()),
                 ));
             }
-            let refusal = http::unanswered(&error);
+            let refusal = http::unanswered(error);
             let text = refusal.text.trim_start_matches("ralph: ");
             let reason = refusal.decision.reason;
             Err(Refused::new(502, reason, Decider::Gate, text))
@@ -87,26 +89,36 @@ pub(super) async fn send(
     }
 }
 
-/// Writes the credential and where it belongs into a request.
-fn readdress(parts: &mut Parts, route: &Route, rest: &str) -> Option<()> {
-    parts.uri = target(route, rest, parts.uri.query())?;
-    auth::exchange(&mut parts.headers, route)
+/// Sends a request to the provider of a route; one that is not there as a whole is sent as it arrives.
+async fn answered(
+    gate: &Inner,
+    route: &Route,
+    is_whole: bool,
+    mut request: Request<Body>,
+) -> Result<Response<Answer>, BoxError> {
+    let place = &route.upstream.place;
+    if is_whole {
+        return gate.lines.request(place, request).await;
+    }
+    let mut uri = std::mem::take(request.uri_mut()).into_parts();
+    uri.scheme = Some(place.scheme.clone());
+    uri.authority = Some(place.authority.clone());
+    *request.uri_mut() = Uri::from_parts(uri)?;
+    Ok(gate.client.request(request).await?.map(Answer::from))
 }
 
-/// Returns where a request goes.
-fn target(route: &Route, rest: &str, query: Option<&str>) -> Option<Uri> {
-    let upstream = &route.upstream;
-    let mut path = format!("{}{rest}", upstream.base);
-    if let Some(query) = query {
-        path.push('?');
-        path.push_str(query);
+/// Writes the credential and the path at its provider into a request.
+fn readdress(parts: &mut Parts, route: &Route, rest: &str) -> Option<()> {
+    let base = &route.upstream.base;
+    if *base != route.prefix {
+        let mut path = format!("{base}{rest}");
+        if let Some(query) = parts.uri.query() {
+            path.push('?');
+            path.push_str(query);
+        }
+        parts.uri = Uri::from(PathAndQuery::try_from(path).ok()?);
     }
-    Uri::builder()
-        .scheme(upstream.scheme.clone())
-        .authority(Authority::try_from(upstream.endpoint.to_string()).ok()?)
-        .path_and_query(PathAndQuery::try_from(path).ok()?)
-        .build()
-        .ok()
+    auth::exchange(&mut parts.headers, route)
 }
 
 /// Reads what a request asks of a model, and opens its account.

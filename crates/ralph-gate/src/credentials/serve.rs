@@ -29,8 +29,9 @@ async fn answer(gate: &Inner, request: Request<Incoming>) -> Response<Body> {
     if let Some(response) = by_itself(gate, &request) {
         return response;
     }
-    let path = request.uri().path().to_owned();
-    let found = gate.routes.find(&path);
+    let uri = request.uri().clone();
+    let path = uri.path();
+    let found = gate.routes.find(path);
     let route = found.map(|(route, _)| route);
     let judged = judge(&request, found);
     let decision = match &judged {
@@ -43,7 +44,7 @@ async fn answer(gate: &Inner, request: Request<Incoming>) -> Response<Body> {
             .open(Listener::Credentials, &route.upstream.endpoint, decision),
         None => gate.book.open_text(Listener::Credentials, "", 0, decision),
     };
-    record.set_request(request.method().as_str(), &path);
+    record.set_request(request.method().as_str(), path);
     let mut record = Some(record);
     let answered = match judged {
         Ok((route, rest, use_)) => send(gate, route, rest, use_, request, &mut record).await,

@@ -65,9 +65,9 @@ impl Refused {
         response
     }
 
-    /// Writes it as the last event of a stream, in the form of a route's provider.
-    pub(super) fn event(&self, route: &Route) -> String {
-        match route.dialect {
+    /// Writes it as the last event of a stream, in the form of a provider.
+    pub(super) fn event(&self, dialect: Dialect) -> String {
+        match dialect {
             Dialect::Anthropic => format!("event: error\ndata: {}\n\n", self.anthropic()),
             Dialect::OpenAi | Dialect::Plain => format!("data: {}\n\n", self.openai()),
         }

@@ -54,7 +54,7 @@ pub(super) async fn forward(
 }
 
 /// Says what came instead of an answer.
-pub(crate) fn unanswered(error: &hyper_util::client::legacy::Error) -> Refusal {
+pub(crate) fn unanswered(error: &(dyn std::error::Error + 'static)) -> Refusal {
     match dial_error(error) {
         Some(error) => Refusal::not_dialled(error),
         None => Refusal {

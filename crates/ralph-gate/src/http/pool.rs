@@ -26,18 +26,21 @@ use crate::dial::{DialError, Dialer};
 /// Sends requests. Its connections are one sandbox's own.
 pub(crate) type Client = legacy::Client<Connector, Body>;
 
-pub(crate) fn client(dialer: Dialer, tls: Arc<ClientConfig>) -> Client {
+/// How long a connection that nobody uses stays open.
+pub(super) const IDLE: Duration = Duration::from_mins(1);
+
+pub(crate) fn client(connector: Connector) -> Client {
     legacy::Client::builder(TokioExecutor::new())
-        .pool_idle_timeout(Duration::from_mins(1))
+        .pool_idle_timeout(IDLE)
         .pool_max_idle_per_host(8)
         .pool_timer(TokioTimer::new())
         .set_host(false)
-        .build(Connector { dialer, tls })
+        .build(connector)
 }
 
 /// Finds out whether a request failed because there was no connection.
-pub(crate) fn dial_error(error: &legacy::Error) -> Option<&DialError> {
-    let mut cause: Option<&(dyn Error + 'static)> = error.source();
+pub(crate) fn dial_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a DialError> {
+    let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(found) = error.downcast_ref() {
             return Some(found);
@@ -47,14 +50,15 @@ pub(crate) fn dial_error(error: &legacy::Error) -> Option<&DialError> {
     None
 }
 
+/// Opens connections.
 #[derive(Clone)]
 pub(crate) struct Connector {
-    dialer: Dialer,
-    tls: Arc<ClientConfig>,
+    pub(crate) dialer: Dialer,
+    pub(crate) tls: Arc<ClientConfig>,
 }
 
 impl Connector {
-    async fn connect(self, uri: Uri) -> Result<TokioIo<Io>, BoxError> {
+    pub(super) async fn connect(self, uri: Uri) -> Result<TokioIo<Io>, BoxError> {
         let is_tls = uri.scheme_str() == Some("https");
         let default_port = if is_tls { 443 } else { 80 };
         let authority = uri.authority().map_or("", |authority| authority.as_str());

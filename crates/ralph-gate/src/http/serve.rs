@@ -12,9 +12,10 @@ use hyper::http::uri::Scheme;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use ralph_core::net::{Decider, Decision, Endpoint, Reason};
 
+use super::alarm::Alarm;
 use super::body::{Body, full};
 use super::forward::forward;
 use super::tunnel::{self, Tunnel};
@@ -41,7 +42,7 @@ where
     });
     let limits = &gate.limits;
     let served = http1::Builder::new()
-        .timer(TokioTimer::new())
+        .timer(Alarm::default())
         .header_read_timeout(limits.head_time)
         .max_buf_size(limits.head_bytes.max(8 * 1024))
         .max_headers(limits.head_fields)

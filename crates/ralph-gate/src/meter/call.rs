@@ -74,9 +74,12 @@ impl Call {
     /// Learns which model answers.
     pub(crate) fn answered_by(&mut self, model: &str) {
         if self.answered_by.is_none() {
-            self.price = self
-                .meter
-                .price(&self.ask.provider, Some(model), &self.ask.model);
+            // The price of the model that was asked is known by now.
+            if model != self.ask.model {
+                self.price = self
+                    .meter
+                    .price(&self.ask.provider, Some(model), &self.ask.model);
+            }
             self.answered_by = Some(model.to_owned());
         }
     }

@@ -1,5 +1,6 @@
 //! Reads a model's answer as it passes and keeps its call's account.
 
+use bytes::Bytes;
 use ralph_core::ports::Usage;
 
 use super::lines::Lines;
@@ -21,8 +22,31 @@ pub(crate) struct Gauge {
 enum Form {
     /// Events, one after the other.
     Events(Lines),
-    /// One object at the end.
-    Whole(Vec<u8>),
+    /// One object at the end; most often it comes in one piece, which is not copied.
+    Whole(Whole),
+}
+
+#[derive(Default)]
+struct Whole {
+    /// The first piece, as long as there is no other.
+    first: Bytes,
+    /// All pieces, once there are several.
+    all: Vec<u8>,
+}
+
+impl Whole {
+    fn push(&mut self, piece: &Bytes) {
+        if self.first.len() + self.all.len() + piece.len() > MOST_WHOLE {
+            return;
+        }
+        if self.first.is_empty() && self.all.is_empty() {
+            self.first = piece.clone();
+            return;
+        }
+        self.all.extend_from_slice(&self.first);
+        self.first.clear();
+        self.all.extend_from_slice(piece);
+    }
 }
 
 struct Seen {
@@ -44,7 +68,7 @@ impl Gauge {
 
     /// Reads an answer that is one object.
     pub(crate) fn whole(wire: Wire, call: Call) -> Self {
-        Self::new(wire, call, Form::Whole(Vec::new()))
+        Self::new(wire, call, Form::Whole(Whole::default()))
     }
 
     fn new(wire: Wire, call: Call, form: Form) -> Self {
@@ -64,14 +88,11 @@ impl Gauge {
     }
 
     /// Reads a chunk; tells whether the answer may go on.
-    pub(crate) fn feed(&mut self, chunk: &[u8]) -> Step {
+    pub(crate) fn feed(&mut self, chunk: &Bytes) -> Step {
         let seen = &mut self.seen;
         match &mut self.form {
             Form::Events(lines) => lines.feed(chunk, |data| seen.event(data)),
-            Form::Whole(bytes) if bytes.len() + chunk.len() <= MOST_WHOLE => {
-                bytes.extend_from_slice(chunk);
-            }
-            Form::Whole(_) => {}
+            Form::Whole(whole) => whole.push(chunk),
         }
         let is_due = seen.is_news || seen.chars >= seen.counted + STRIDE;
         let Some(call) = self.call.as_mut().filter(|_| is_due) else {
@@ -87,9 +108,13 @@ impl Gauge {
 
     /// Ends the answer: charges what the provider said, or the estimate.
     pub(crate) fn finish(&mut self) {
-        if let Form::Whole(bytes) = &mut self.form {
-            let bytes = std::mem::take(bytes);
-            self.seen.whole(&bytes);
+        if let Form::Whole(whole) = &mut self.form {
+            let whole = std::mem::take(whole);
+            self.seen.whole(if whole.all.is_empty() {
+                &whole.first
+            } else {
+                &whole.all
+            });
         }
         let Some(mut call) = self.call.take() else {
             return;

@@ -103,7 +103,8 @@ async fn start(
     let told = told_to_end()?;
     lease.publish(&notice)?;
     tell(args, "listens", &notice, context)?;
-    Ok(match serve(sockets, gate, args.idle_timeout, told).await {
+    let ended = serve(sockets, gate, args.idle_timeout, told).await;
+    Ok(match ended.map_err(|error| cannot_start(&error))? {
         Ended::Idle => {
             let seconds = args.idle_timeout.as_secs();
             complain(
@@ -123,13 +124,6 @@ async fn gate(
     is_named: bool,
     context: &Context,
 ) -> Result<Gate, CliError> {
-    let failed = |why: String| {
-        CliError::runtime(
-            "cannot start the proxy",
-            why,
-            "look at the limits of this user (`ulimit -a`)",
-        )
-    };
     let mut reachable = Reachable::public();
     if is_named {
         // Whoever names an API on the command line means its address, a private one, too.
@@ -138,7 +132,7 @@ async fn gate(
             reachable = reachable.and(address);
         }
     }
-    let run = RunId::parse("proxy").ok_or_else(|| failed("it has no name".to_owned()))?;
+    let run = RunId::parse("proxy").ok_or_else(|| cannot_start(&"it has no name"))?;
     let settings = Settings {
         identity: Identity {
             run,
@@ -160,10 +154,18 @@ async fn gate(
         roots: ralph_gate::system_roots(),
         meter: Meter::new(&budgets.0, budgets.1, budgets.2, clock.clone()),
         clock,
-        sink: Arc::new(RequestLog),
+        sink: Arc::new(RequestLog::start(io::stderr())),
         cassette: None,
     };
-    Gate::alone(settings, outside, health.text()).map_err(|error| failed(error.to_string()))
+    Gate::alone(settings, outside, health.text()).map_err(|error| cannot_start(&error))
+}
+
+fn cannot_start(why: &impl ToString) -> CliError {
+    CliError::runtime(
+        "cannot start the proxy",
+        why.to_string(),
+        "look at the limits of this user (`ulimit -a`)",
+    )
 }
 
 /// Says where the proxy is, and prints what programs need to use it.

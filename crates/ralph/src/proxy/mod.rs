@@ -6,7 +6,7 @@
 //! - `credential` reads standard input, `route` says what the credential is for.
 //! - `lease` is the lock: there is one proxy for each agent, and a second one uses or replaces it.
 //! - `health` is the text that tells one from another.
-//! - `serve` takes connections until nobody needs them any more; `log` writes a line for each request.
+//! - `serve` takes connections until nobody needs them any more, `workers` are the threads they run on; `log` writes a line for each request.
 
 mod credential;
 mod health;
@@ -14,6 +14,7 @@ mod lease;
 mod log;
 mod route;
 mod serve;
+mod workers;
 
 pub use credential::{Credential, CredentialError, read_credential};
 pub use health::{Health, version};

@@ -1,13 +1,17 @@
 //! Taking connections until nobody needs them any more.
 
 use std::future::Future;
+use std::io;
+use std::net;
 use std::pin::pin;
 use std::time::Duration;
 
 use ralph_gate::{Arrival, Gate, Listener};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::workers::Workers;
 
 /// How long requests may go on once it was told to end.
 const LAST_TIME: Duration = Duration::from_secs(3);
@@ -33,7 +37,8 @@ pub async fn serve(
     gate: Gate,
     idle: Duration,
     told: impl Future<Output = ()>,
-) -> Ended {
+) -> io::Result<Ended> {
+    let mut workers = Workers::start()?;
     let idle = if idle.is_zero() { NEVER } else { idle };
     let mut told = pin!(told);
     let mut connections = JoinSet::new();
@@ -44,9 +49,8 @@ pub async fn serve(
                 Ok((stream, _)) => {
                     // Without it answers only come a little later.
                     stream.set_nodelay(true).ok();
-                    let gate = gate.clone();
-                    let arrival = Arrival::through(Listener::Credentials);
-                    connections.spawn(async move { gate.serve(arrival, stream).await });
+                    let stream = stream.into_std();
+                    connections.spawn_on(connection(gate.clone(), stream), workers.next());
                 }
                 Err(_) => sleep(NO_ROOM).await,
             },
@@ -60,5 +64,14 @@ pub async fn serve(
     // Those that did not come to an end by then are cut off.
     timeout(LAST_TIME, rest).await.ok();
     connections.shutdown().await;
-    ended
+    Ok(ended)
+}
+
+/// Serves a connection on the thread that it is given to.
+async fn connection(gate: Gate, stream: io::Result<net::TcpStream>) {
+    // One that cannot be had here is closed, which its other end sees.
+    if let Ok(stream) = stream.and_then(TcpStream::from_std) {
+        let arrival = Arrival::through(Listener::Credentials);
+        gate.serve(arrival, stream).await;
+    }
 }

@@ -125,10 +125,10 @@ impl World {
     /// Makes a run whose plan says what it may reach. It cannot be worked on: no local sandbox keeps
     /// commands from a network.
     pub(super) fn walled() -> Self {
-        Self::planned("", Some(NetworkPlan::default()))
+        Self::planned("", Some(&NetworkPlan::default()))
     }
 
-    fn planned(more: &str, network: Option<NetworkPlan>) -> Self {
+    fn planned(more: &str, network: Option<&NetworkPlan>) -> Self {
         let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
         let place = place.unwrap();
         let repo = place.path().join("repo");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::CredentialKind::{AnthropicApiKey, AnthropicOauth, Openai};
+use super::super::CredentialKind::{AnthropicApiKey, AnthropicGateway, AnthropicOauth, Openai};
 use super::super::{Agents, ModelNeeded, Output, Preset, PromptForm, Timeouts, UnknownAgent};
 use super::{built_in, settings};
 
@@ -22,7 +22,7 @@ fn the_built_in_agents() {
         (
             "claude",
             "claude",
-            vec![AnthropicOauth, AnthropicApiKey],
+            vec![AnthropicOauth, AnthropicApiKey, AnthropicGateway],
             Output::StreamJson,
         ),
         ("codex", "codex", vec![Openai], Output::CodexJson),
@@ -52,6 +52,10 @@ fn a_model_and_the_gate_find_their_places() {
             "--json",
             "--skip-git-repo-check",
             "--dangerously-bypass-approvals-and-sandbox",
+            "-c",
+            "analytics.enabled=false",
+            "-c",
+            "features.plugins=false",
             "-c",
             "model_provider=ralph",
             "-c",

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Collected, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
@@ -79,7 +79,7 @@ async fn answer(request: Request<Incoming>, secret: &Secret) -> Response<Full<By
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
     let body = Limited::new(body, MOST_BYTES).collect().await;
-    let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+    let body = body.map(Collected::to_bytes).unwrap_or_default();
     let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
     if head.method != Method::POST {
         return json_response(StatusCode::OK, &json!({"data": [], "object": "list"}));

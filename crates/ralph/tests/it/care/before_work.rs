@@ -68,8 +68,8 @@ fn walls_that_stand_are_told_once_and_only_others_are_told_as_blocked() {
     if left_out_without_docker() {
         return;
     }
-    let tries = actions(&[asking("google.com")]);
-    let contained = Contained::new(BASE_IMAGE, &[tries, finish()]);
+    let asked = actions(&[asking("google.com")]);
+    let contained = Contained::new(BASE_IMAGE, &[asked, finish()]);
     let project = &contained.0;
     let ended = project.run().expect(0);
     assert_eq!(looks(project), [good()]);
@@ -84,8 +84,8 @@ fn walls_that_stand_are_told_once_and_only_others_are_told_as_blocked() {
     // The look wanted to reach the same host, and nobody has to know.
     assert_eq!(project.told("host_blocked", "host"), ["google.com"]);
     assert!(place("iteration_started") < place("host_blocked"));
-    let tried = project.artifact(1, "test_output.txt");
-    assert!(tried.contains("HTTP/1.1 403"), "{tried}");
+    let answers = project.artifact(1, "test_output.txt");
+    assert!(answers.contains("HTTP/1.1 403"), "{answers}");
     project.audit();
 }
 
@@ -116,10 +116,9 @@ fn whoever_goes_on_looks_again() {
     live.until_event("sandbox_checked", 2);
     live.until_event("iteration_started", 2);
     live.until("the second iteration works", |journal| {
-        let started = journal
-            .iter()
-            .filter(|event| event["type"] == "action_started");
-        started.last().is_some_and(|event| event["iteration"] == 2)
+        let is_action = |event: &&Value| event["type"] == "action_started";
+        let last = journal.iter().rfind(is_action);
+        last.is_some_and(|event| event["iteration"] == 2)
     });
     live.signal(Signal::INT);
     live.end().expect(130);
@@ -150,8 +149,8 @@ impl Image {
             .unwrap();
         let input = build.stdin.take();
         input.unwrap().write_all(recipe.as_bytes()).unwrap();
-        let built = build.wait_with_output().unwrap();
-        assert!(built.status.success(), "{built:?}");
+        let done = build.wait_with_output().unwrap();
+        assert!(done.status.success(), "{done:?}");
         Self(tag)
     }
 }
