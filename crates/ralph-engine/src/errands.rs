@@ -227,6 +227,14 @@ fn end_of(text: &str) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(MAX_OUTPUT))..]
 }
 
+/// Returns the way out of a run that nobody works on.
+fn nobodys_door(journal: &Journal) -> Door {
+    match journal.state().plan.network {
+        Some(_) => Door::Closed,
+        None => Door::Missing,
+    }
+}
+
 /// Accepts a command and returns its id, or says why not.
 fn accept(
     journal: &mut Journal,
@@ -238,7 +246,9 @@ fn accept(
     if let Some((pending, _)) = errands.find(|(_, errand)| errand == command) {
         return Ok(Ok(pending.clone()));
     }
-    if let Some(why) = journal.state().refuses(command) {
+    let refused = journal.state().refuses(command);
+    let door = nobodys_door(journal);
+    if let Some(why) = refused.or_else(|| live::has_no_door(&door, command)) {
         return Ok(Err(why));
     }
     journal.append(Event::CommandReceived {
@@ -275,7 +285,7 @@ pub fn note_down(
         Ok(id) => id,
         Err(why) => return Ok(Some(Done::not(why))),
     };
-    let Some(done) = live::do_at_once(journal, &Door::Closed, &id, command)? else {
+    let Some(done) = live::do_at_once(journal, &nobodys_door(journal), &id, command)? else {
         return Ok(None);
     };
     let mut files = Files::open(dir, redactor.clone())?;
@@ -309,7 +319,8 @@ pub async fn alone(
         (Command::Debug { .. }, Some(sandbox)) => outside.sandboxes.attach(sandbox).await?,
         _ => None,
     };
-    let mut control = Control::new(Mailbox::new(dir.commands()), interrupt, Door::Closed);
+    let door = nobodys_door(&journal);
+    let mut control = Control::new(Mailbox::new(dir.commands()), interrupt, door);
     let mut desk = Desk {
         dir,
         journal: &mut journal,

@@ -50,7 +50,8 @@ pub(crate) fn answer(
     Ok(())
 }
 
-fn has_no_door(door: &Door, command: &Command) -> Option<String> {
+/// Returns why a command cannot be taken where the way out is like that.
+pub(crate) fn has_no_door(door: &Door, command: &Command) -> Option<String> {
     match (door, command) {
         (Door::Missing, Command::AllowHost { .. }) => {
             Some("its sandbox has no way out that could be opened for a host".into())

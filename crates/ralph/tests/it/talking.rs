@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use ralph_core::event::Event;
-use ralph_core::plan::RunPlan;
+use ralph_core::plan::{NetworkPlan, RunPlan};
 use ralph_core::run::{PauseReason, RunStatus};
 use ralph_core::secret::Redactor;
 use ralph_engine::journal::Journal;
@@ -130,6 +130,7 @@ fn contained(ralph: &Ralph) {
         "run": ONE, "task_id": "one", "title": "Say hello", "task_file": "/project/ralph_task.md",
         "contract": "0".repeat(64), "repo": "/project", "base_branch": "main", "base": "a".repeat(40),
         "branch": "ralph/one", "engine": "actions", "sandbox": "docker", "isolation": "container",
+        "network": NetworkPlan::default(),
         "model": "scripted:none", "scm": "local", "delivery": "branch",
         "limits": {"max_iterations": null, "max_wall_time": null, "max_cost": null, "max_tokens": null},
         "test_command": "true", "checkboxes": 1,

@@ -90,7 +90,7 @@ fn hosts_are_refused_where_they_make_no_sense() {
         host: format!("h{number}.example"),
     });
     let mut state = after(many);
-    state.plan.isolation = Isolation::Container;
+    state.plan = guided().plan;
     assert_eq!(
         state.refuses(&allow("a.example")).as_deref(),
         Some("1000 hosts are allowed already")

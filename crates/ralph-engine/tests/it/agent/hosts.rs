@@ -91,21 +91,35 @@ async fn hosts_that_were_allowed_are_allowed_again_after_a_restart() {
     assert_eq!(world.tell(allow("a.example")).await, None);
     let interrupted = RunStatus::Paused(PauseReason::Interrupted);
     assert_eq!(working.interrupt().await, interrupted);
-    let done = world.tell_alone(allow("b.example:8443"));
-    assert_eq!(
-        (done.done, done.detail.as_str()),
-        (true, "commands can reach `b.example:8443` when it goes on")
-    );
     assert_eq!(*world.gate.hosts.lock().unwrap(), ["a.example"]);
     world.gate.hosts.lock().unwrap().clear();
     assert_eq!(
         world.work(ScriptedAgent::new(&[DOING])).await,
         RunStatus::Succeeded
     );
+    assert_eq!(*world.gate.hosts.lock().unwrap(), ["a.example"]);
+}
+
+#[test]
+fn a_host_is_allowed_for_a_run_that_nobody_works_on() {
+    let walled = World::walled();
+    let done = walled.tell_alone(allow("B.example:8443"));
     assert_eq!(
-        *world.gate.hosts.lock().unwrap(),
-        ["a.example", "b.example:8443"]
+        (done.done, done.detail.as_str()),
+        (true, "commands can reach `b.example:8443` when it goes on")
     );
+    let hosts = Vec::from_iter(walled.state().allowed_hosts);
+    assert_eq!(hosts, ["b.example:8443"]);
+    let closed = World::new("");
+    let done = closed.tell_alone(allow("b.example"));
+    assert_eq!(
+        (done.done, done.detail.as_str()),
+        (
+            false,
+            "its sandbox has no way out that could be opened for a host"
+        )
+    );
+    assert!(closed.state().allowed_hosts.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

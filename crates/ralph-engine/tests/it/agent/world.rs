@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use ralph_core::event::Event;
 use ralph_core::id::RunId;
-use ralph_core::plan::RunPlan;
+use ralph_core::plan::{NetworkPlan, RunPlan};
 use ralph_core::ports::{
     Agent, AgentEvent, Clock, Gatekeeper, Model, ModelError, ModelRequest, Reply,
 };
@@ -119,6 +119,16 @@ fn git(directory: &Path, arguments: &[&str]) -> String {
 impl World {
     /// Makes a run that nobody has worked on, with these lines in the task's front matter.
     pub(super) fn new(more: &str) -> Self {
+        Self::planned(more, None)
+    }
+
+    /// Makes a run whose plan says what it may reach. It cannot be worked on: no local sandbox keeps
+    /// commands from a network.
+    pub(super) fn walled() -> Self {
+        Self::planned("", Some(&NetworkPlan::default()))
+    }
+
+    fn planned(more: &str, network: Option<&NetworkPlan>) -> Self {
         let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
         let place = place.unwrap();
         let repo = place.path().join("repo");
@@ -138,7 +148,7 @@ impl World {
             "run": run, "task_id": "task", "title": "Make a file", "task_file": file,
             "contract": contract::digest(&task), "repo": repo, "base_branch": "main",
             "base": git(&repo, &["rev-parse", "HEAD"]), "branch": "ralph/task", "engine": "agent",
-            "sandbox": "local", "isolation": "container", "model": "none", "scm": "local",
+            "sandbox": "local", "isolation": "container", "network": network, "model": "none", "scm": "local",
             "delivery": "branch", "limits": task.contract.limits(), "test_command": "true",
             "checkboxes": 1, "mode": task.contract.mode,
         }))
