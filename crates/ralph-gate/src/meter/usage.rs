@@ -1,9 +1,12 @@
 //! What providers write about tokens: three shapes, whole and in events.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use ralph_core::ports::Usage;
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 /// How a provider speaks about models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,12 +48,37 @@ pub(super) struct Whole<'a> {
     pub(super) usage: Option<Tokens>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
+/// What an event adds to the answer.
+#[derive(Debug)]
 enum Delta<'a> {
-    #[serde(borrow)]
-    Text(Cow<'a, str>),
+    /// Text of so many bytes.
+    Text(usize),
     Parts(Parts<'a>),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Delta<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // An untagged enum would make a copy of everything first, for each event.
+        deserializer.deserialize_any(DeltaVisitor)
+    }
+}
+
+struct DeltaVisitor;
+
+impl<'de> Visitor<'de> for DeltaVisitor {
+    type Value = Delta<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text or an object")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Delta<'de>, E> {
+        Ok(Delta::Text(text.len()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Delta<'de>, A::Error> {
+        Parts::deserialize(MapAccessDeserializer::new(map)).map(Delta::Parts)
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -113,7 +141,7 @@ impl Event<'_> {
     /// Returns how many characters of the answer it carries.
     pub(super) fn chars(&self) -> u64 {
         let own = match &self.delta {
-            Some(Delta::Text(text)) => text.len() as u64,
+            Some(Delta::Text(bytes)) => *bytes as u64,
             Some(Delta::Parts(parts)) => parts.chars(),
             None => 0,
         };
