@@ -6,3 +6,4 @@ mod limits;
 mod real;
 mod scripts;
 mod secrets;
+mod steered;

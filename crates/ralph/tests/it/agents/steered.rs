@@ -1,0 +1,52 @@
+//! People who speak to an agent while it works, and open its sandbox for a host.
+
+use ralph_test::Step;
+use serde_json::json;
+
+use super::house::{House, REPO};
+
+fn bash(command: &str) -> Step {
+    let command = format!("cd {REPO}; {command}");
+    Step::tool("Bash", json!({"command": command, "description": "works"}))
+}
+
+const BOTH: &str = "echo one >a.txt; echo two >b.txt; git add a.txt b.txt; \
+     git -c user.name=a -c user.email=a@localhost commit --quiet --message both; \
+     sed -i 's/- \\[ \\] M/- [x] M/' ralph_task.md";
+
+#[test]
+fn a_message_and_an_allowed_host_reach_an_agent_that_works() {
+    let look = "python3 -c 'import socket; socket.getaddrinfo(\"wanted.example\", 443)'";
+    let patient =
+        format!("{look}; read -t 4 < <(:;tail -f /dev/null); {look} && echo it is there now");
+    let steps = [bash(&patient), bash(BOTH), Step::text("Done.")];
+    let Some(house) = House::new("claude", steps) else {
+        return;
+    };
+    let house = house.set("mode", "guided");
+    let live = house.project.spawn(&["run", "--agent", "claude"]);
+    live.until_event("host_blocked", 1);
+    house
+        .project
+        .ralph(&["message", "last", "please use tabs"])
+        .expect(0);
+    house
+        .project
+        .ralph(&["allow", "last", "wanted.example"])
+        .expect(0);
+    live.end().expect(0);
+    assert_eq!(
+        house.project.told("host_blocked", "host"),
+        ["wanted.example"]
+    );
+    assert_eq!(
+        house.project.told("host_allowed", "host"),
+        ["wanted.example"]
+    );
+    let states = house.project.told("message_moved", "to");
+    assert_eq!(states, ["queued", "delivered", "acknowledged"]);
+    let second = house.upstream.asked()[1].json().to_string();
+    assert!(second.contains("it is there now"), "{second}");
+    assert!(second.contains("please use tabs"), "{second}");
+    house.project.audit();
+}
