@@ -1,5 +1,7 @@
 //! One session of an agent's program, from its prompt to how it ended.
 
+use std::time::Duration;
+
 use ralph_core::event::{Event, MessageState};
 use ralph_core::id::Digest;
 use ralph_core::ports::{
