@@ -1,4 +1,4 @@
-//! Standing still until a person says to go on.
+//! The place between two actions, and standing still there until a person says to go on.
 
 use ralph_core::run::{PauseReason, RunStatus};
 
@@ -8,8 +8,20 @@ use crate::live::answer;
 use crate::run::Run;
 
 impl Run {
+    /// The place between two actions: here people's wishes take effect.
+    pub(crate) async fn boundary(&mut self) -> Result<(), RunError> {
+        while let Some(call) = self.control.poll() {
+            answer(&mut self.journal, &mut self.control, call)?;
+        }
+        self.hear_gate()?;
+        if self.control.wish == Some(Wish::Pause) {
+            self.wait_for_person().await?;
+        }
+        self.run_errands().await
+    }
+
     /// Waits until a person says to go on, and looks at the sandbox before that happens.
-    pub(crate) async fn wait_for_person(&mut self) -> Result<(), RunError> {
+    async fn wait_for_person(&mut self) -> Result<(), RunError> {
         let before = self.state().status.clone();
         self.log_activity("paused by a person")?;
         self.files.sync()?;

@@ -19,7 +19,7 @@ use ralph_core::state::RunState;
 use tokio::sync::watch;
 
 use crate::contract::{Pinned, Taken};
-use crate::control::{Control, Door, Wish};
+use crate::control::{Control, Door};
 use crate::error::RunError;
 use crate::git::{HostGit, HostRepo, WorkTree};
 use crate::iteration;
@@ -468,18 +468,6 @@ impl Run {
         limit
             .saturating_sub(self.journal.active())
             .max(Duration::from_secs(1))
-    }
-
-    /// The place between two actions: here people's wishes take effect.
-    pub(crate) async fn boundary(&mut self) -> Result<(), RunError> {
-        while let Some(call) = self.control.poll() {
-            answer(&mut self.journal, &mut self.control, call)?;
-        }
-        self.hear_gate()?;
-        if self.control.wish == Some(Wish::Pause) {
-            self.wait_for_person().await?;
-        }
-        self.run_errands().await
     }
 }
 
