@@ -104,7 +104,7 @@ async fn start(
     lease.publish(&notice)?;
     tell(args, "listens", &notice, context)?;
     let ended = serve(sockets, gate, args.idle_timeout, told).await;
-    Ok(match ended.map_err(cannot_start)? {
+    Ok(match ended.map_err(|error| cannot_start(&error))? {
         Ended::Idle => {
             let seconds = args.idle_timeout.as_secs();
             complain(
@@ -132,7 +132,7 @@ async fn gate(
             reachable = reachable.and(address);
         }
     }
-    let run = RunId::parse("proxy").ok_or_else(|| cannot_start("it has no name"))?;
+    let run = RunId::parse("proxy").ok_or_else(|| cannot_start(&"it has no name"))?;
     let settings = Settings {
         identity: Identity {
             run,
@@ -157,10 +157,10 @@ async fn gate(
         sink: Arc::new(RequestLog::start(io::stderr())),
         cassette: None,
     };
-    Gate::alone(settings, outside, health.text()).map_err(cannot_start)
+    Gate::alone(settings, outside, health.text()).map_err(|error| cannot_start(&error))
 }
 
-fn cannot_start(why: impl ToString) -> CliError {
+fn cannot_start(why: &impl ToString) -> CliError {
     CliError::runtime(
         "cannot start the proxy",
         why.to_string(),

@@ -177,14 +177,14 @@ mod tests {
             go_on,
             taken: Arc::clone(&taken),
         });
-        let long = "x".repeat(1000);
+        let path = "x".repeat(1000);
         for _ in 0..4000 {
-            log.audit(record(&long));
+            log.audit(record(&path));
         }
         drop(tell);
         drop(log);
         let (line, last) = (
-            format!("ralph: POST {long} 200"),
+            format!("ralph: POST {path} 200"),
             " requests are not in this log",
         );
         let (mut written, mut left_out) = (0, 0);
