@@ -268,7 +268,6 @@ fn as_command(end: &AgentEnd) -> Ended {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
 
     use ralph_core::ports::{AgentEvent, AgentReader, ExecOutcome};
     use ralph_core::secret::Redactor;
