@@ -32,7 +32,7 @@ impl PriceBook {
     }
 
     /// Adds a model's price under its whole name, `provider/model`.
-    pub(super) fn add(&mut self, name: String, price: Price) {
+    pub fn add(&mut self, name: String, price: Price) {
         self.by_name.insert(name, price);
     }
 

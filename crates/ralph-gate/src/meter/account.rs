@@ -1,6 +1,6 @@
 //! The account of a run.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use ralph_core::budget::{self, Budget, Limits as Budgets, Spent};
 use ralph_core::money::Usd;
 use ralph_core::ports::{Clock, Usage};
-use ralph_core::price::{self, Price};
+use ralph_core::price::{self, Price, PriceBook};
 use serde::{Deserialize, Serialize};
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -18,8 +18,8 @@ const MINUTE: Duration = Duration::from_mins(1);
 pub struct Rates {
     /// How many requests a minute may have.
     pub requests_per_minute: Option<u32>,
-    /// Prices that are not the usual ones, by the model's name: `zai/glm-4.7` or `glm-4.7`.
-    pub prices: BTreeMap<String, Price>,
+    /// Prices that come before the usual ones.
+    pub prices: PriceBook,
 }
 
 /// What one call cost.
@@ -40,7 +40,7 @@ pub struct Charge {
 /// Counts what models cost. The gate charges it, the run asks it; both have the same one.
 pub struct Meter {
     state: Mutex<State>,
-    prices: BTreeMap<String, Price>,
+    prices: PriceBook,
     clock: Arc<dyn Clock>,
 }
 
@@ -166,8 +166,7 @@ impl Meter {
     pub(crate) fn price(&self, provider: &str, answered: Option<&str>, asked: &str) -> Price {
         let find = |model: &str| {
             let full = format!("{provider}/{model}");
-            let own = self.prices.get(&full).or_else(|| self.prices.get(model));
-            own.copied().or_else(|| price::known(&full))
+            self.prices.price(&full).or_else(|| price::known(&full))
         };
         answered
             .and_then(find)

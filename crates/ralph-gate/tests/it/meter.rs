@@ -276,7 +276,7 @@ async fn a_refusal_of_the_provider_costs_nothing() {
 async fn a_minute_has_so_many_requests() {
     let mut world = World::new();
     world.rates.requests_per_minute = Some(2);
-    world.rates.prices.insert("own".to_owned(), Price::FREE);
+    world.rates.prices.add("openai/own".to_owned(), Price::FREE);
     let (gate, _) = provider(
         &mut world,
         Route::openai(secret()).unwrap(),

@@ -31,7 +31,9 @@ pub(super) fn run(
 ) -> Result<ExitCode, CliError> {
     let dir = context.find(args)?;
     let state = dir.state()?;
-    run::legal(&state.status, state.mode, command).map_err(|why| refused(&state, command, why))?;
+    if let Some(why) = state.refuses(command) {
+        return Err(refused(&state, command, &why));
+    }
     let answered = if dir.is_held() {
         ask(&dir, &state, command, context)?
     } else {
@@ -43,7 +45,7 @@ pub(super) fn run(
     let line = Line::of("run ")
         .strong(state.plan.run.as_str())
         .plain(": ")
-        .plain(effect(command));
+        .plain(effect(command, &state));
     context.output().lines(&[line])?;
     Ok(ExitCode::Success)
 }
@@ -185,8 +187,13 @@ fn end_leftovers(state: &RunState, context: &Context) -> Result<(), CliError> {
     Ok(())
 }
 
-fn effect(command: &Command) -> &'static str {
+fn effect(command: &Command, state: &RunState) -> &'static str {
+    let has_agent = state.plan.agent.is_some();
     match command {
+        Command::Pause if has_agent => "pause accepted; its agent is ended, what it wrote is kept",
+        Command::Rotate if has_agent => {
+            "rotate accepted; its agent is ended, and a fresh iteration starts"
+        }
         Command::Pause => "pause accepted; it waits at its next action",
         Command::Resume => "resume accepted",
         Command::Rotate => "rotate accepted; a fresh iteration starts at its next action",

@@ -7,6 +7,7 @@ use ralph_core::budget::{Limits as Budgets, Spent};
 use ralph_core::net::Endpoint;
 use ralph_core::plan::NetworkPlan;
 use ralph_core::ports::{Allowance, Clock, Gatekeeper as _};
+use ralph_core::price::PriceBook;
 use ralph_core::secret::Redactor;
 use ralph_gate::{
     Gate, GateError, Identity, Limits, Meter, Outside, Rates, Reachable, Resolver as _, Route,
@@ -26,6 +27,8 @@ pub struct Opening {
     pub routes: Vec<Route>,
     /// Providers whose addresses a person named: they are reached even if they are private.
     pub named: Vec<Endpoint>,
+    /// Prices that come before the usual ones.
+    pub prices: PriceBook,
     /// Where its decisions are written down.
     pub records: PathBuf,
     /// What must never be written down.
@@ -46,7 +49,7 @@ impl Opening {
         }
         let rates = Rates {
             requests_per_minute: self.network.model_requests_per_minute,
-            ..Rates::default()
+            prices: self.prices,
         };
         let (budgets, spent) = (Budgets::default(), Spent::default());
         let meter = Meter::new(&budgets, spent, rates, self.clock.clone());
@@ -112,6 +115,7 @@ mod tests {
             network: NetworkPlan::default(),
             routes: Vec::new(),
             named: Vec::new(),
+            prices: PriceBook::default(),
             records: directory.path().join("records"),
             redactor: Redactor::new(Vec::new()),
             clock: Arc::new(SystemClock::start()),

@@ -76,6 +76,7 @@ impl Wiring {
             network: plan.network.clone().unwrap_or_default(),
             routes: Vec::from_iter(route),
             named: Vec::from_iter(named),
+            prices: self.models.prices()?,
             records: directory.join(EGRESS),
             redactor: self.redactor.clone(),
             clock: self.clock.clone(),

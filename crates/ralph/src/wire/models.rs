@@ -85,6 +85,12 @@ impl Models {
         })
     }
 
+    /// Returns the prices of the project in the working directory, if it has any of its own.
+    pub(crate) fn prices(&self) -> Result<PriceBook, CliError> {
+        let profiles = Profiles::load(self.environment.directory())?;
+        Ok(profiles.prices()?.unwrap_or_default())
+    }
+
     /// Returns the profile that is marked for the doctor; none if the file cannot be read, which is
     /// told when a profile of it is chosen.
     pub(crate) fn doctor_profile(&self) -> Option<String> {

@@ -3,6 +3,7 @@
 use ralph_core::id::RunId;
 use ralph_core::net::Policy;
 use ralph_core::plan::NetworkPlan;
+use ralph_core::price::PriceBook;
 use ralph_gate::{Gate, Identity};
 
 use super::ground::Ground;
@@ -76,6 +77,7 @@ async fn open(network: NetworkPlan, wiring: &Wiring) -> Result<Gate, CliError> {
         network,
         routes: Vec::new(),
         named: Vec::new(),
+        prices: PriceBook::default(),
         records: wiring.state.root().join("preflight"),
         redactor: wiring.redactor.clone(),
         clock: wiring.clock.clone(),

@@ -9,6 +9,7 @@ use ralph_core::id::RunId;
 use ralph_core::net::Rules;
 use ralph_core::plan::NetworkPlan;
 use ralph_core::ports::{Allowance, CREDENTIALS, GateNews, Gatekeeper as _};
+use ralph_core::price::PriceBook;
 use ralph_engine::preflight::Look;
 use ralph_gate::{Gate, Identity};
 use ralph_providers::agent::CredentialKind;
@@ -78,6 +79,7 @@ impl Gateway {
             network: plan.clone(),
             routes: Vec::from_iter(route),
             named: Vec::from_iter(named),
+            prices: PriceBook::default(),
             records: records.clone(),
             redactor: context.redactor(),
             clock: wiring.clock.clone(),
