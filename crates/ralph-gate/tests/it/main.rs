@@ -10,6 +10,7 @@ mod credentials;
 mod dns;
 mod escapes;
 mod limits;
+mod lines;
 mod meter;
 mod policy;
 mod support;
