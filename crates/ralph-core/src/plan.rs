@@ -60,6 +60,9 @@ pub struct AgentPlan {
     /// How its credential is shown to the provider, such as `oauth`; none if it needs no credential.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<String>,
+    /// The command that stores another credential of that kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renew: Option<String>,
 }
 
 /// What the commands of a run may reach, through the gate and in no other way.

@@ -70,8 +70,8 @@ pub struct Profiles {
 
 impl Outside {
     /// Says why no other profile can do the work, if that is so.
-    pub(crate) fn refuse_profiles(&self) -> Result<(), String> {
-        match &self.agent {
+    pub(crate) fn refuse_profiles(state: &RunState) -> Result<(), String> {
+        match &state.plan.agent {
             Some(_) => Err("an agent does the work, and it asks a model of its own".into()),
             None => Ok(()),
         }

@@ -66,6 +66,14 @@ pub trait Gatekeeper: Send + Sync {
     fn news(&self) -> Vec<GateNews>;
     /// Says what may still be spent from now on; beyond that, calls are refused.
     fn allow_spending(&self, allowance: Allowance);
+    /// Tells whether calls to models are paid for here.
+    fn meters(&self) -> bool {
+        true
+    }
+    /// Tells whether a call was begun that is not paid for yet.
+    fn owes(&self) -> bool {
+        false
+    }
     /// Says what runs in the sandbox from now on, so that what is blocked is told with it.
     fn notice_command(&self, _command: Option<&str>) {}
     /// Lets commands reach a host from now on, or says why that is no host.

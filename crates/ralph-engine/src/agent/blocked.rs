@@ -4,6 +4,8 @@ use crate::error::RunError;
 use crate::run::Run;
 use crate::workspace::in_repo;
 
+/// What stands before a reason, in small letters.
+const MARK: &str = "[blocked:";
 /// The most of the progress that is read back.
 const MAX_BYTES: u64 = 1 << 20;
 /// The longest reason that is told, in bytes.
@@ -19,21 +21,35 @@ impl Run {
         };
         let now = String::from_utf8_lossy(&bytes);
         let before = self.files.text("progress.md")?;
-        Ok(obstacle(now.strip_prefix(before.as_str()).unwrap_or(&now)))
+        Ok(obstacle(&before, &now))
     }
 }
 
-/// Finds the last reason in what was added.
-fn obstacle(added: &str) -> Option<String> {
-    let marks = added.to_ascii_lowercase();
-    let start = marks.rfind("[blocked:")? + "[blocked:".len();
-    let end = added[start..].find(']').map(|end| start + end);
-    let reason = added[start..end.unwrap_or(added.len())].trim();
-    let mut end = reason.len().min(MAX_REASON);
-    while !reason.is_char_boundary(end) {
-        end -= 1;
-    }
-    Some(reason[..end].to_owned())
+/// Finds the last reason that was not there before, wherever in the text it is.
+fn obstacle(before: &str, now: &str) -> Option<String> {
+    let mut known = reasons(before);
+    let is_new = |reason: &String| match known.iter().position(|old| old == reason) {
+        Some(place) => {
+            known.swap_remove(place);
+            false
+        }
+        None => true,
+    };
+    reasons(now).into_iter().rfind(is_new)
+}
+
+/// Returns all reasons in a text, in their order.
+fn reasons(text: &str) -> Vec<String> {
+    let small = text.to_ascii_lowercase();
+    let marks = small.match_indices(MARK).map(|(at, mark)| at + mark.len());
+    marks
+        .map(|start| {
+            let rest = &text[start..];
+            let reason = &rest[..rest.find([']', '\n']).unwrap_or(rest.len())];
+            let reason = reason.trim();
+            reason[..reason.floor_char_boundary(MAX_REASON)].to_owned()
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -41,19 +57,24 @@ mod tests {
     use super::obstacle;
 
     #[test]
-    fn the_last_reason_counts() {
-        for (added, expected) in [
-            ("", None),
-            ("- did M1.1\n", None),
-            ("- [blocked: no database]\n", Some("no database")),
+    fn the_last_new_reason_counts() {
+        for (before, now, expected) in [
+            ("", "", None),
+            ("", "- did M1.1\n", None),
+            ("", "- [blocked: no database]\n", Some("no database")),
             (
+                "",
                 "[BLOCKED: a]\n[Blocked:  the key is missing ]",
                 Some("the key is missing"),
             ),
-            ("[blocked: cut off", Some("cut off")),
-            ("[blocked]", None),
+            ("", "[blocked: cut off", Some("cut off")),
+            ("", "[blocked]", None),
+            ("[blocked: a]", "[blocked: a]\ndone", None),
+            ("[blocked: a]\n", "tidied up\n[blocked: a]\n", None),
+            ("[blocked: a]", "[blocked: b]\n[blocked: a]", Some("b")),
+            ("[blocked: a]", "[blocked: a]\n[blocked: a]", Some("a")),
         ] {
-            assert_eq!(obstacle(added).as_deref(), expected, "{added}");
+            assert_eq!(obstacle(before, now).as_deref(), expected, "{now}");
         }
     }
 }

@@ -50,6 +50,8 @@ impl Run {
             prompt: Digest::of(prompt.as_bytes()),
             prompt_bytes: prompt.len(),
         })?;
+        // What is not written down yet would be granted twice.
+        self.hear_gate()?;
         self.set_allowance();
         let started = self.outside.clock.monotonic();
         let pulse = Pulse::new();
@@ -137,7 +139,8 @@ impl Run {
 
     /// Where no gate meters its calls, an agent is charged by what it says itself.
     fn charge_unmetered(&mut self, agent: &str, report: &AgentReport) -> Result<(), RunError> {
-        if self.outside.gate.is_some() || report.usage.total() == 0 {
+        let is_metered = self.outside.gate.as_ref().is_some_and(|gate| gate.meters());
+        if is_metered || report.usage.total() == 0 {
             return Ok(());
         }
         let by_price = ralph_core::price::cost(&self.outside.price, &report.usage);

@@ -12,8 +12,6 @@ use crate::run::Run;
 
 /// After so many iterations in a row without any change a person should look.
 const IDLE_LIMIT: u32 = 3;
-/// The agent that `ralph store-token` means when none is named.
-const USUAL_AGENT: &str = "claude";
 
 impl Run {
     /// Looks at what the agent says is done, and says how the iteration went.
@@ -52,10 +50,17 @@ impl Run {
             // A person has seen to it.
             return None;
         }
+        let limits = self.pinned.contract().limits();
+        if budget::exhausted(&limits, &self.spent()).is_some() {
+            // Before the next iteration it is looked whether a person has raised it.
+            return None;
+        }
         let open = self.state().open.as_ref();
         match open.and_then(|open| open.agent_end.as_ref()) {
             Some(AgentEnd::Unauthorized { why }) => {
-                let command = self.storing(agent);
+                let plan = self.state().plan.agent.as_ref();
+                let command = plan.and_then(|plan| plan.renew.as_deref());
+                let command = command.unwrap_or("ralph store-token");
                 return Some(broken(
                     format!("the credential of `{agent}` was refused: {why}"),
                     format!("store a valid one with `{command}`, then `ralph resume`"),
@@ -94,20 +99,6 @@ impl Run {
                 "look at `ralph logs`, make the task clearer, then `ralph resume`".into(),
             )
         })
-    }
-
-    /// Returns the command that stores a credential of the kind that the agent works with.
-    fn storing(&self, agent: &str) -> String {
-        let (name, usual) = if agent == USUAL_AGENT {
-            (String::new(), "oauth")
-        } else {
-            (format!(" --agent {agent}"), "api-key")
-        };
-        let auth = self.state().plan.agent.as_ref();
-        let auth = auth.and_then(|agent| agent.auth.as_deref());
-        let auth = auth.filter(|auth| *auth != usual);
-        let auth = auth.map_or_else(String::new, |auth| format!(" --auth {auth}"));
-        format!("ralph store-token{name}{auth}")
     }
 
     /// Returns the budget that a refused call would have exceeded: the one that is used up, or else

@@ -117,9 +117,9 @@ impl AgentSink {
                 self.events.send(event).ok();
             }
         }
-        if self.reader.is_done() {
-            self.pulse.done.store(true, Ordering::Relaxed);
-        }
+        // A message that comes with its last word makes it go on.
+        let is_done = self.reader.is_done();
+        self.pulse.done.store(is_done, Ordering::Relaxed);
     }
 
     /// Reads what came after the last newline.

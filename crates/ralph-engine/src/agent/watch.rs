@@ -17,6 +17,10 @@ use crate::run::{Run, heartbeat};
 /// How often the gate and the clock are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
+/// How long calls may take to end whose agent has ended, and how often it is looked.
+const LAST_CALLS: Duration = Duration::from_secs(3);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
 /// Why an agent was not left to end by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
@@ -97,10 +101,19 @@ impl Run {
             tell(journal, &talk, did)?;
         }
         if let Some(gate) = &gate {
+            until_paid(&**gate).await;
             take_news(journal, &**gate)?;
             gate.notice_command(None);
         }
         watched
+    }
+}
+
+/// Waits until calls that an ended agent has left behind are charged, but not for long.
+async fn until_paid(gate: &dyn Gatekeeper) {
+    let begun = tokio::time::Instant::now();
+    while gate.owes() && begun.elapsed() < LAST_CALLS {
+        tokio::time::sleep(LOOK_AGAIN).await;
     }
 }
 
@@ -121,6 +134,7 @@ fn overdue(
         let since = done_at.get_or_insert_with(tokio::time::Instant::now);
         return (since.elapsed() > patience.after).then_some(Cut::Lingering);
     }
+    *done_at = None;
     let (silence, has_begun) = pulse.silence();
     let limit = if has_begun {
         patience.idle

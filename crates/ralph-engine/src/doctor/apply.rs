@@ -9,6 +9,7 @@ use ralph_core::event::Event;
 use crate::desk::Desk;
 use crate::durable;
 use crate::error::RunError;
+use crate::run::Outside;
 
 impl Desk<'_> {
     /// Applies the last report, if there is one that was not applied yet. Returns what was done.
@@ -51,7 +52,7 @@ impl Desk<'_> {
 
     /// Looks whether the run can go on with the model of a profile.
     fn switch_to(&self, profile: &str) -> Result<(), String> {
-        self.outside.refuse_profiles()?;
+        Outside::refuse_profiles(self.state())?;
         self.outside.model_of(profile, self.state()).map(drop)
     }
 

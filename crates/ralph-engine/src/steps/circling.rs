@@ -9,7 +9,7 @@ use ralph_core::verdict::{self, Verdict};
 
 use crate::error::RunError;
 use crate::git::{Change, GitError, SandboxGit};
-use crate::run::Run;
+use crate::run::{Outside, Run};
 
 /// What an iteration says about circling, and where that sends the run.
 pub(super) struct Circling {
@@ -135,7 +135,7 @@ impl Run {
         let in_use = in_use.or(contract.model_profile_default.as_deref());
         let wanted = contract.model_profile_fallback.as_deref();
         let fallback = mitigation::fallback(wanted, in_use).and_then(|profile| {
-            self.outside.refuse_profiles()?;
+            Outside::refuse_profiles(self.state())?;
             let chosen = self.outside.model_of(&profile, self.state());
             chosen.map(|_| profile)
         });

@@ -1,6 +1,7 @@
 //! The account of a run.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -41,6 +42,7 @@ pub struct Charge {
 pub struct Meter {
     state: Mutex<State>,
     prices: PriceBook,
+    open: AtomicUsize,
     clock: Arc<dyn Clock>,
 }
 
@@ -116,6 +118,7 @@ impl Meter {
         Arc::new(Self {
             state: Mutex::new(state),
             prices: rates.prices,
+            open: AtomicUsize::new(0),
             clock,
         })
     }
@@ -128,6 +131,19 @@ impl Meter {
     /// Sets other budgets, from now on.
     pub fn set_budgets(&self, budgets: &Budgets) {
         self.state().budgets = paid(budgets);
+    }
+
+    /// Returns how many calls are under way whose cost is not told yet.
+    pub fn open_calls(&self) -> usize {
+        self.open.load(Ordering::Acquire)
+    }
+
+    pub(super) fn begin(&self) {
+        self.open.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn end(&self) {
+        self.open.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// Returns the budget that is used up, if any.

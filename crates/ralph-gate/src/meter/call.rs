@@ -58,6 +58,7 @@ impl Call {
         };
         let prompt = Sum::of(&price, &estimate);
         meter.hold(Sum::default(), prompt, prompt);
+        meter.begin();
         Ok(Self {
             meter: meter.clone(),
             sink: sink.clone(),
@@ -129,5 +130,7 @@ impl Drop for Call {
         if self.is_open {
             self.charge(self.estimate, true);
         }
+        // Whoever waits for it finds that it was told.
+        self.meter.end();
     }
 }

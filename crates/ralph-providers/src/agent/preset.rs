@@ -67,8 +67,6 @@ pub enum CredentialKind {
     AnthropicGateway,
     /// A key of OpenAI's API, or of one that is like it.
     Openai,
-    /// Nothing, but it is told where the gate is.
-    None,
 }
 
 /// How an agent is given a prompt.

@@ -10,7 +10,9 @@ use super::args::RunArgs;
 use super::context::Context;
 use super::error::CliError;
 use crate::config::{AGENTS_FILE, load_agents};
-use crate::tokens::{AgentName, Among, AuthMode, BaseUrl, Found, TokenError, Tokens};
+use crate::tokens::{
+    Agent, AgentName, Among, AuthMode, BaseUrl, Found, TokenError, Tokens, store_command,
+};
 
 /// An agent that can be started.
 pub(crate) struct Access {
@@ -32,6 +34,8 @@ pub(crate) struct Login {
     pub(crate) named: Option<Endpoint>,
     /// How the credential is shown to the provider.
     pub(super) mode: AuthMode,
+    /// The command that stores another one.
+    renew: String,
 }
 
 /// Returns who does the work: the flags win over the task.
@@ -66,6 +70,7 @@ pub(super) async fn choose(
         name: name(args, Some(contract)).to_owned(),
         model: args.model.clone(),
         auth: None,
+        renew: None,
     };
     access(&plan, context).await.map(Some)
 }
@@ -124,14 +129,15 @@ pub(super) async fn access(plan: &AgentPlan, context: &Context) -> Result<Access
     let mut model = plan.model.clone();
     let login = match found {
         None => None,
-        Some((credential, found)) => {
+        Some(chosen) => {
+            let found = &chosen.found;
             context.learn(format!("{} credential", plan.name), &found.token.secret);
             if let (Some(prefix), Some(name)) = (&found.token.model_prefix, &model)
                 && !name.starts_with(prefix.as_str())
             {
                 model = Some(format!("{prefix}{name}"));
             }
-            Some(login(credential, found)?)
+            Some(login(chosen)?)
         }
     };
     Ok(Access {
@@ -148,6 +154,7 @@ impl Access {
             name: self.preset.name.clone(),
             model: asked.cloned(),
             auth: self.login.as_ref().map(|login| login.mode.to_string()),
+            renew: self.login.as_ref().map(|login| login.renew.clone()),
         }
     }
 }
@@ -156,66 +163,92 @@ fn mode_named(name: &str) -> Option<AuthMode> {
     AuthMode::ALL.into_iter().find(|mode| mode.as_str() == name)
 }
 
-/// Finds a credential that the agent can use; none if it needs none.
+/// A credential that an agent can use, and whose it is.
+pub(super) struct Chosen {
+    /// What the agent is told.
+    pub(super) credential: Credential,
+    /// The credential.
+    pub(super) found: Found,
+    /// The agent that it is stored for.
+    pub(super) owner: AgentName,
+}
+
+/// Finds a credential that the agent can use, the best first; none if it needs none.
 pub(super) async fn find(
     preset: &Preset,
     wanted: Option<AuthMode>,
     tokens: &Tokens,
-) -> Result<Option<(Credential, Found)>, CliError> {
+) -> Result<Option<Chosen>, CliError> {
     let mut missing = None;
-    for owner in owners(preset) {
-        let found = match tokens.ensure(&owner, wanted).await {
-            Ok(found) => found,
-            Err(error @ TokenError::Missing { .. }) => {
-                missing = missing.or(Some(error));
-                continue;
+    for credential in &preset.credentials {
+        let kind = credential.kind;
+        let modes = modes(kind).iter().copied();
+        for mode in modes.filter(|mode| wanted.is_none_or(|wanted| wanted == *mode)) {
+            for owner in owners(&preset.name, kind, mode) {
+                match tokens.ensure(&owner, Some(mode)).await {
+                    Ok(found) => {
+                        return Ok(Some(Chosen {
+                            credential: credential.clone(),
+                            found,
+                            owner,
+                        }));
+                    }
+                    Err(TokenError::Missing { unasked, .. }) => {
+                        missing = missing.or(Some((owner, mode, unasked)));
+                    }
+                    Err(error) => return Err(error.into()),
+                }
             }
-            Err(error) => return Err(error.into()),
-        };
-        let fits = |credential: &&Credential| fits(credential.kind, found.mode);
-        if let Some(credential) = preset.credentials.iter().find(fits) {
-            return Ok(Some((credential.clone(), found)));
         }
     }
-    match missing {
-        Some(error) => Err(error.into()),
-        None => Ok(None),
-    }
+    let Some((agent, mode, unasked)) = missing else {
+        return Ok(None);
+    };
+    // Where it has several ways to log in, any would do.
+    let mode = (preset.credentials.len() == 1 || wanted.is_some()).then_some(mode);
+    let error = TokenError::Missing {
+        agent,
+        mode,
+        unasked,
+    };
+    Err(error.into())
 }
 
-/// Returns the agents whose credentials it can use: its own, and those that others have of the same kind.
-fn owners(preset: &Preset) -> Vec<AgentName> {
-    let usual = |kind| match kind {
+/// Returns the agents whose credentials of a kind it can use: its own, if it can have one, and those of the
+/// agent that they are usually for.
+fn owners(name: &str, kind: CredentialKind, mode: AuthMode) -> Vec<AgentName> {
+    let usual = match kind {
         CredentialKind::AnthropicApiKey
         | CredentialKind::AnthropicOauth
-        | CredentialKind::AnthropicGateway => Some("claude"),
-        CredentialKind::Openai => Some("codex"),
-        CredentialKind::None => None,
+        | CredentialKind::AnthropicGateway => "claude",
+        CredentialKind::Openai => "codex",
     };
-    let mut kinds = preset.credentials.iter().map(|credential| credential.kind);
-    let Some(owner) = kinds.find_map(usual) else {
-        return Vec::new();
-    };
-    let mut names: Vec<AgentName> = [preset.name.as_str(), owner]
+    let mut names: Vec<AgentName> = [name, usual]
         .into_iter()
         .filter_map(|name| AgentName::parse(name).ok())
+        .filter(|name| Agent::of(name).modes.contains(&mode))
         .collect();
     names.dedup();
     names
 }
 
-fn fits(kind: CredentialKind, mode: AuthMode) -> bool {
+/// Returns how a credential of a kind may be shown to its provider, the usual way first.
+pub(super) fn modes(kind: CredentialKind) -> &'static [AuthMode] {
     match kind {
-        CredentialKind::AnthropicOauth => mode == AuthMode::Oauth,
-        CredentialKind::AnthropicApiKey => mode == AuthMode::ApiKey,
-        CredentialKind::AnthropicGateway => mode == AuthMode::Gateway,
-        CredentialKind::Openai => mode != AuthMode::Oauth,
-        CredentialKind::None => false,
+        CredentialKind::AnthropicOauth => &[AuthMode::Oauth],
+        CredentialKind::AnthropicApiKey => &[AuthMode::ApiKey],
+        CredentialKind::AnthropicGateway => &[AuthMode::Gateway],
+        CredentialKind::Openai => &[AuthMode::ApiKey, AuthMode::Gateway],
     }
 }
 
 /// Returns what an agent logs in with, from a credential that was found.
-pub(super) fn login(credential: Credential, found: Found) -> Result<Login, CliError> {
+pub(super) fn login(chosen: Chosen) -> Result<Login, CliError> {
+    let Chosen {
+        credential,
+        found,
+        owner,
+    } = chosen;
     let Found { token, mode, .. } = found;
     let address = token.base_url;
     let unusable = |error: RouteError| {
@@ -232,7 +265,7 @@ pub(super) fn login(credential: Credential, found: Found) -> Result<Login, CliEr
             let address = address.as_ref().map(BaseUrl::as_str);
             Route::anthropic_compatible("anthropic", address.unwrap_or_default(), token.secret)
         }
-        CredentialKind::Openai | CredentialKind::None => Route::openai(token.secret),
+        CredentialKind::Openai => Route::openai(token.secret),
     };
     let made = made.and_then(|route| match &address {
         Some(address) => route.at(address.as_str()),
@@ -245,5 +278,6 @@ pub(super) fn login(credential: Credential, found: Found) -> Result<Login, CliEr
         route,
         named,
         mode,
+        renew: store_command(&owner, Some(mode)),
     })
 }

@@ -147,6 +147,16 @@ impl Gatekeeper for Keeper {
         });
     }
 
+    fn meters(&self) -> bool {
+        self.gate
+            .get()
+            .is_some_and(|gate| !gate.routes().is_empty())
+    }
+
+    fn owes(&self) -> bool {
+        self.meter.open_calls() > 0
+    }
+
     fn notice_command(&self, command: Option<&str>) {
         let label = command.map(|command| command.chars().take(MOST_COMMAND).collect());
         let now = self.heard.command.lock();

@@ -176,7 +176,7 @@ impl Slot {
 }
 
 /// Returns the command that stores a credential of an agent.
-pub(super) fn store_command(agent: &AgentName, mode: Option<AuthMode>) -> String {
+pub fn store_command(agent: &AgentName, mode: Option<AuthMode>) -> String {
     let mut command = "ralph store-token".to_owned();
     if agent.as_str() != AgentName::DEFAULT {
         command = format!("{command} --agent {agent}");

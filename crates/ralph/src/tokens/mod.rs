@@ -26,7 +26,7 @@ mod token;
 mod typed;
 
 pub use address::{BadAddress, BaseUrl};
-pub use agent::{Agent, AgentName, AuthMode, Slot, Wire};
+pub use agent::{Agent, AgentName, AuthMode, Slot, Wire, store_command};
 pub use custody::{Among, Found, Kept, Sources, Tokens};
 pub use error::TokenError;
 pub use expiry::{date, default_expiry};

@@ -58,11 +58,11 @@ pub(super) async fn credential(ground: &Ground<'_>) -> Option<Outcome> {
 
 async fn found(preset: &Preset, ground: &Ground<'_>) -> Result<String, CliError> {
     let tokens = ground.context.tokens_to_look()?;
-    let Some((credential, found)) = agent::find(preset, None, &tokens).await? else {
+    let Some(chosen) = agent::find(preset, None, &tokens).await? else {
         return Ok(format!("`{}` needs none", preset.name));
     };
-    let told = place_and_end(&found, tokens.now());
-    agent::login(credential, found)?;
+    let told = place_and_end(&chosen.found, tokens.now());
+    agent::login(chosen)?;
     Ok(told)
 }
 

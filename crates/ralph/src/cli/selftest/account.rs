@@ -1,16 +1,16 @@
 //! Who is tried out, and what it logs in with.
 
 use ralph_core::secret::Secret;
-use ralph_providers::agent::{CredentialKind, Preset};
+use ralph_providers::agent::Preset;
 
 use super::upstream::Upstream;
-use crate::cli::agent::{self, Login};
+use crate::cli::agent::{self, Chosen, Login};
 use crate::cli::args::SelftestArgs;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::preflight;
 use crate::tokens::place::Place;
-use crate::tokens::{AgentName, Among, AuthMode, BaseUrl, Found, Token};
+use crate::tokens::{AgentName, Among, BaseUrl, Found, Token};
 
 /// A credential that nobody has.
 const MADE_UP: &str = "sk-ant-selftest-made-up-0000000000000000";
@@ -46,14 +46,15 @@ impl Account {
             ),
             ..error
         })?;
-        let Some((credential, found)) = found else {
+        let Some(chosen) = found else {
             let told = format!("`{name}` needs none");
             return Ok(Self::without(preset, told));
         };
+        let found = &chosen.found;
         context.learn(format!("{name} credential"), &found.token.secret);
         let model_prefix = found.token.model_prefix.clone().unwrap_or_default();
-        let told = preflight::place_and_end(&found, tokens.now());
-        let login = Some(agent::login(credential, found)?);
+        let told = preflight::place_and_end(found, tokens.now());
+        let login = Some(agent::login(chosen)?);
         Ok(Self {
             login,
             model_prefix,
@@ -74,10 +75,8 @@ impl Account {
     async fn made_up(preset: Preset) -> Result<Self, CliError> {
         let told = "made up: a stand-in for the provider takes it".to_owned();
         let usual = preset.credentials.first().cloned();
-        let Some((credential, mode)) = usual
-            .and_then(|usual| Some((mode(usual.kind)?, usual)))
-            .map(|(mode, usual)| (usual, mode))
-        else {
+        let name = AgentName::parse(&preset.name).ok();
+        let Some((credential, owner)) = usual.zip(name) else {
             let told = format!("`{}` needs none", preset.name);
             return Ok(Self::without(preset, told));
         };
@@ -97,20 +96,16 @@ impl Account {
             model_prefix: None,
         };
         let place = Place::Variable("nowhere");
-        let found = Found { token, mode, place };
+        let mode = agent::modes(credential.kind)[0];
+        let chosen = Chosen {
+            credential,
+            found: Found { token, mode, place },
+            owner,
+        };
         Ok(Self {
-            login: Some(agent::login(credential, found)?),
+            login: Some(agent::login(chosen)?),
             _upstream: Some(upstream),
             ..Self::without(preset, told)
         })
-    }
-}
-
-fn mode(kind: CredentialKind) -> Option<AuthMode> {
-    match kind {
-        CredentialKind::AnthropicOauth => Some(AuthMode::Oauth),
-        CredentialKind::AnthropicApiKey | CredentialKind::Openai => Some(AuthMode::ApiKey),
-        CredentialKind::AnthropicGateway => Some(AuthMode::Gateway),
-        CredentialKind::None => None,
     }
 }

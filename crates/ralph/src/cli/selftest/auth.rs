@@ -135,7 +135,7 @@ fn small_model(account: &Account, kind: CredentialKind) -> String {
         CredentialKind::AnthropicApiKey
         | CredentialKind::AnthropicOauth
         | CredentialKind::AnthropicGateway => "haiku",
-        CredentialKind::Openai | CredentialKind::None => "gpt-5-nano",
+        CredentialKind::Openai => "gpt-5-nano",
     };
     format!("{}{name}", account.model_prefix)
 }
@@ -220,7 +220,7 @@ fn request(account: &Account, kind: CredentialKind) -> (&'static str, String) {
             let body = json!({"model": model, "max_tokens": 8, "messages": messages});
             ("/v1/messages", body.to_string())
         }
-        CredentialKind::Openai | CredentialKind::None => ("/models", String::new()),
+        CredentialKind::Openai => ("/models", String::new()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What an agent may spend, and what happens when its credential is no good.
 
+use std::time::Duration;
+
 use ralph_core::ports::Usage;
 use ralph_test::Step;
 use serde_json::json;
@@ -58,4 +60,22 @@ fn a_credential_that_is_refused_pauses_the_run_with_the_command_that_helps() {
         assert!(paused.both().contains(command), "{}", paused.both());
         assert_eq!(house.project.show()["iteration"], 1);
     }
+}
+
+#[test]
+fn a_call_that_a_stop_cuts_off_is_charged() {
+    let steps = [Step::text("too late").after(Duration::from_secs(60))];
+    let Some(house) = House::new("claude", steps) else {
+        return;
+    };
+    let live = house.project.spawn(&["run", "--agent", "claude"]);
+    live.until("it has asked its model", |_| {
+        !house.upstream.asked().is_empty()
+    });
+    house.project.ralph(&["stop", "last"]).expect(0);
+    live.end();
+    let charged = house.project.events("agent_charged");
+    assert_eq!(charged.len(), 1, "{charged:?}");
+    assert!(house.project.show()["cost_usd"].as_f64().unwrap() > 0.0);
+    house.project.audit();
 }

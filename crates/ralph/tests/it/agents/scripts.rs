@@ -86,3 +86,26 @@ fn flags_that_make_no_sense_are_refused() {
         "ralph: no token found for agent claude — run: ralph store-token\n"
     );
 }
+
+#[test]
+fn only_a_credential_that_the_agent_can_use_is_used() {
+    let project = with_script("true");
+    let agents = "[keys]\nlike = \"claude\"\ncredentials = [{ kind = \"anthropic-api-key\", \
+                  environment = { ANTHROPIC_API_KEY = \"{token}\" } }]\n";
+    std::fs::create_dir(project.repo().join("config")).unwrap();
+    std::fs::write(project.repo().join("config/agents.toml"), agents).unwrap();
+    let login = format!("sk-ant-{}-{}", "oat01", "Canary7x".repeat(6));
+    let project = project.env("CLAUDE_CODE_OAUTH_TOKEN", login);
+    let missing = project.ralph(&["run", "--agent", "keys"]).expect(1);
+    assert_eq!(
+        missing.stderr,
+        "ralph: no token found for agent keys — run: ralph store-token --agent keys\n"
+    );
+    let key = format!("sk-ant-{}-{}", "api03", "Canary7x".repeat(6));
+    let project = project.env("ANTHROPIC_API_KEY", key);
+    let plan = project
+        .ralph(&["run", "--agent", "keys", "--dry-run"])
+        .expect(0);
+    let agent = "agent    keys · its own model · api-key";
+    assert!(plan.stdout.contains(agent), "{}", plan.stdout);
+}
