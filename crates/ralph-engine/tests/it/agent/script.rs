@@ -18,7 +18,6 @@ use ralph_core::ports::{
 /// - `end KIND`: it says how it went, and that it is done
 /// - anything else is what it says
 pub(super) struct ScriptedAgent {
-    pub(super) name: &'static str,
     /// What it does when it is started, the last one from then on.
     pub(super) scripts: Vec<String>,
     pub(super) takes_messages: bool,
@@ -29,7 +28,6 @@ pub(super) struct ScriptedAgent {
 impl ScriptedAgent {
     pub(super) fn new(scripts: &[&str]) -> Self {
         Self {
-            name: "script",
             scripts: scripts.iter().map(|&script| script.to_owned()).collect(),
             takes_messages: false,
             patience: Patience {
@@ -48,11 +46,6 @@ impl ScriptedAgent {
         self
     }
 
-    pub(super) fn named(mut self, name: &'static str) -> Self {
-        self.name = name;
-        self
-    }
-
     pub(super) fn idle(mut self, idle: Duration) -> Self {
         self.patience.idle = idle;
         self
@@ -61,7 +54,7 @@ impl ScriptedAgent {
 
 impl Agent for ScriptedAgent {
     fn name(&self) -> &str {
-        self.name
+        "script"
     }
 
     fn command(&self, prompt: &str) -> AgentCommand {
