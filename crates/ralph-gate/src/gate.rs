@@ -210,6 +210,19 @@ impl Gate {
         rules.add(entry);
     }
 
+    /// Tells why what an entry names stays refused even when it is allowed, if it does.
+    pub fn refuses_always(&self, entry: &Entry) -> Option<String> {
+        let host = entry.host();
+        // What is below a host is not the host, and may be reached.
+        if self.inner.routes.keep(host) && entry.names(host) {
+            return Some(format!(
+                "`{host}` has a credential of this run: it is reached through the credential port alone"
+            ));
+        }
+        let is_closed = host.address().is_some() && !self.inner.dialer.reachable.has_some_of(entry);
+        is_closed.then(|| format!("`{host}` is not a public address"))
+    }
+
     /// Forgets that a refused host was announced: the next attempt is announced again.
     pub fn forget(&self, host: &Host) {
         self.inner.told.forget(host);
