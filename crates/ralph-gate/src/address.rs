@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use ralph_core::net::{Endpoint, Entry, Host};
+
 /// The addresses that the gate connects to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reachable {
@@ -25,6 +27,18 @@ impl Reachable {
     /// Tells whether the gate may connect to an address.
     pub fn covers(&self, address: SocketAddr) -> bool {
         is_public(address.ip()) || self.also.contains(&address)
+    }
+
+    /// Tells whether the gate may connect to an address that an entry names, on some port of it.
+    pub(crate) fn has_some_of(&self, entry: &Entry) -> bool {
+        let mut also = self.also.iter();
+        entry.host().address().is_some_and(is_public)
+            || also.any(|address| {
+                entry.covers(&Endpoint {
+                    host: Host::from(address.ip()),
+                    port: address.port(),
+                })
+            })
     }
 }
 
@@ -187,5 +201,22 @@ mod tests {
         assert!(!reachable.covers("127.0.0.1:4001".parse().unwrap()));
         assert!(!Reachable::public().covers(address));
         assert!(Reachable::public().covers("1.1.1.1:443".parse().unwrap()));
+    }
+
+    #[test]
+    fn an_entry_names_what_can_be_reached_or_not() {
+        let reachable = Reachable::public().and("127.0.0.1:4000".parse().unwrap());
+        for (entry, expected) in [
+            ("1.1.1.1", true),
+            ("[2606:4700::1111]:8443", true),
+            ("127.0.0.1:4000", true),
+            ("127.0.0.1:4001", false),
+            ("127.0.0.1", false),
+            ("10.0.0.1", false),
+            ("[::1]", false),
+        ] {
+            let parsed = Entry::parse(entry).unwrap();
+            assert_eq!(reachable.has_some_of(&parsed), expected, "{entry}");
+        }
     }
 }

@@ -55,14 +55,14 @@ pub struct Audit {
     pub duration_ms: u64,
 }
 
-/// A host that was refused for the first time.
+/// A host that was refused for the first time on a port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocked {
     /// When.
     pub at: Timestamp,
     /// Which host. Allowing it is what would help.
     pub host: Host,
-    /// On which port.
+    /// On which port; 443 where only its name was looked up.
     pub port: u16,
     /// The way it came.
     pub listener: Listener,
@@ -74,7 +74,7 @@ pub struct Blocked {
 pub trait Sink: Send + Sync {
     /// Takes the record of something that ended.
     fn audit(&self, record: Audit);
-    /// Takes the notice of a host that was refused; it comes once for each host.
+    /// Takes the notice of a host that was refused; it comes once for each host and port.
     fn blocked(&self, notice: Blocked);
     /// Takes what a call to a model cost.
     fn charged(&self, charge: Charge);

@@ -1,6 +1,5 @@
 //! The gate of one sandbox.
 
-use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -16,6 +15,7 @@ use crate::dns::{self, Names};
 use crate::http;
 use crate::stream::Bounded;
 use crate::tls::{Authority, CertificateError, client_config};
+use crate::told::Told;
 use crate::{
     Arrival, Blocked, Cassette, Identity, Limits, Listener, Meter, Reachable, Resolver, Route,
     Sink, Stream,
@@ -88,7 +88,7 @@ pub(crate) struct Inner {
     rules: RwLock<Rules>,
     inspect: Allowlist,
     names: Mutex<Names>,
-    told: Mutex<HashSet<Host>>,
+    told: Told,
     connections: Semaphore,
     /// Whether nothing passes any more.
     is_closed: watch::Sender<bool>,
@@ -135,7 +135,7 @@ impl Gate {
             rules: RwLock::new(Rules::new(settings.policy)),
             inspect: settings.inspect,
             names: Mutex::default(),
-            told: Mutex::default(),
+            told: Told::default(),
             connections: Semaphore::new(settings.limits.connections),
             is_closed: watch::Sender::new(false),
             authority: Authority::new(settings.identity.run.as_str())?,
@@ -201,13 +201,7 @@ impl Gate {
 
     /// Allows one more host, from now on.
     pub fn allow(&self, entry: Entry) {
-        let mut told = self
-            .inner
-            .told
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        told.retain(|host| !entry.names(host));
-        drop(told);
+        self.inner.told.forget_entry(&entry);
         let mut rules = self
             .inner
             .rules
@@ -216,11 +210,22 @@ impl Gate {
         rules.add(entry);
     }
 
+    /// Tells why what an entry names stays refused even when it is allowed, if it does.
+    pub fn refuses_always(&self, entry: &Entry) -> Option<String> {
+        let host = entry.host();
+        // What is below a host is not the host, and may be reached.
+        if self.inner.routes.keep(host) && entry.names(host) {
+            return Some(format!(
+                "`{host}` has a credential of this run: it is reached through the credential port alone"
+            ));
+        }
+        let is_closed = host.address().is_some() && !self.inner.dialer.reachable.has_some_of(entry);
+        is_closed.then(|| format!("`{host}` is not a public address"))
+    }
+
     /// Forgets that a refused host was announced: the next attempt is announced again.
     pub fn forget(&self, host: &Host) {
-        let told = &self.inner.told;
-        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.remove(host);
+        self.inner.told.forget(host);
     }
 
     /// Returns what the sandbox may reach by now.
@@ -247,11 +252,6 @@ impl Gate {
     pub fn routes(&self) -> &[Route] {
         self.inner.routes.all()
     }
-}
-
-/// Tells whether a name is looked up that only a local network could know, such as the machine's own.
-fn is_local_name(listener: Listener, host: &Host) -> bool {
-    listener == Listener::Dns && host.name().is_some_and(|name| !name.contains('.'))
 }
 
 impl Inner {
@@ -282,7 +282,7 @@ impl Inner {
         endpoint.port == 443 && self.inspect.covers(endpoint)
     }
 
-    /// Opens the record of a decision; a host that is refused for the first time is announced.
+    /// Opens the record of a decision; what is refused for the first time is announced.
     pub(crate) fn record(
         &self,
         listener: Listener,
@@ -297,19 +297,11 @@ impl Inner {
     }
 
     fn announce(&self, listener: Listener, endpoint: &Endpoint, reason: Reason) {
-        /// How many hosts are announced; a sandbox can make up any number of them.
-        const MOST: usize = 1000;
-        if is_local_name(listener, &endpoint.host) {
-            return;
-        }
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_news = told.len() < MOST && told.insert(endpoint.host.clone());
-        drop(told);
-        if is_news {
+        if let Some(Endpoint { host, port }) = self.told.news(listener, endpoint) {
             self.book.sink.blocked(Blocked {
                 at: self.book.clock.now(),
-                host: endpoint.host.clone(),
-                port: endpoint.port,
+                host,
+                port,
                 listener,
                 reason,
             });

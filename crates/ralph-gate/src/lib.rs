@@ -20,7 +20,8 @@
 //! - `http`: the proxy, plain requests and tunnels; `tls`: whose connection it is, and opening it.
 //! - `credentials`: the port that adds credentials; [`Route`] says what each is for.
 //! - `meter`: what models cost, charged while they answer.
-//! - `audit`: what is written down; `cassette`: what models answered, to be played again.
+//! - `audit`: what is written down; `told`: which refusals were announced;
+//!   `cassette`: what models answered, to be played again.
 
 mod address;
 mod audit;
@@ -35,6 +36,7 @@ mod listener;
 mod meter;
 mod stream;
 mod tls;
+mod told;
 
 pub use address::{Reachable, is_public};
 pub use audit::{Audit, Blocked, Identity, Sink};

@@ -57,7 +57,7 @@ async fn an_allowed_name_exists_and_no_other() {
         .lock()
         .unwrap()
         .iter()
-        .map(|n| n.host.to_string())
+        .map(|n| format!("{}:{}", n.host, n.port))
         .collect();
-    assert_eq!(told, ["wild.example", "secret-data.evil.example"]);
+    assert_eq!(told, ["wild.example:443", "secret-data.evil.example:443"]);
 }

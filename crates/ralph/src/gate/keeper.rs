@@ -165,9 +165,13 @@ impl Gatekeeper for Keeper {
 
     fn allow_host(&self, host: &str) -> Result<(), String> {
         let entry = Entry::parse(host).map_err(|error| error.to_string())?;
-        if let Some(gate) = self.gate.get() {
-            gate.allow(entry);
+        let Some(gate) = self.gate.get() else {
+            return Ok(());
+        };
+        if let Some(why) = gate.refuses_always(&entry) {
+            return Err(why);
         }
+        gate.allow(entry);
         Ok(())
     }
 

@@ -81,6 +81,7 @@ impl Opening {
 #[cfg(test)]
 mod tests {
     use ralph_core::id::RunId;
+    use ralph_core::secret::Secret;
     use ralph_gate::{Arrival, Listener};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -104,22 +105,53 @@ mod tests {
         tokio::join!(gate.serve(arrival, stream), asking).1
     }
 
-    #[tokio::test]
-    async fn a_gate_is_closed_when_its_keeper_is_gone() {
-        let directory = tempfile::tempdir().unwrap();
-        let opening = Opening {
+    /// Returns an opening with one credential. Nothing is decided, so nothing is written.
+    fn opening(base: &str) -> Opening {
+        let secret = Secret::new("sk-real".to_owned());
+        Opening {
             identity: Identity {
                 run: RunId::parse("run-1").unwrap(),
                 sandbox: "local".to_owned(),
             },
             network: NetworkPlan::default(),
-            routes: Vec::new(),
+            routes: vec![Route::openai_compatible("models", base, secret).unwrap()],
             named: Vec::new(),
             prices: PriceBook::default(),
-            records: directory.path().join("records"),
+            records: PathBuf::from("/dev/null"),
             redactor: Redactor::new(Vec::new()),
             clock: Arc::new(SystemClock::start()),
-        };
+        }
+    }
+
+    #[tokio::test]
+    async fn what_stays_refused_cannot_be_allowed() {
+        let opening = opening("https://models.example/v1");
+        let (gate, keeper) = opening.open().await.unwrap();
+        let credential = "`models.example` has a credential of this run: \
+                          it is reached through the credential port alone";
+        for (host, expected) in [
+            ("models.example", Err(credential)),
+            ("Models.Example:8443", Err(credential)),
+            ("10.0.0.1", Err("`10.0.0.1` is not a public address")),
+            ("127.0.0.1:80", Err("`127.0.0.1` is not a public address")),
+            ("[fe80::1]", Err("`[fe80::1]` is not a public address")),
+            ("*.models.example", Ok(())),
+            ("wanted.example", Ok(())),
+            ("1.1.1.1", Ok(())),
+        ] {
+            let expected = expected.map_err(str::to_owned);
+            assert_eq!(keeper.allow_host(host), expected, "{host}");
+        }
+        let rules = gate.rules();
+        for (host, is_allowed) in [("wanted.example", true), ("10.0.0.1", false)] {
+            let endpoint = Endpoint::parse(host, 443).unwrap();
+            assert_eq!(rules.decide(&endpoint).is_allowed(), is_allowed, "{host}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_gate_is_closed_when_its_keeper_is_gone() {
+        let opening = opening("https://models.example/v1");
         let (gate, keeper) = opening.open().await.unwrap();
         keeper.hold(Port::open(gate.clone()).await.unwrap());
         assert!(asked(&gate).await.starts_with("HTTP/1.1 200 OK"));

@@ -184,7 +184,8 @@ impl Prison {
         assert_eq!(looked_up, nothing);
     }
 
-    /// Asserts that nothing passed but what is allowed, and that each blocked host was told once.
+    /// Asserts that nothing passed but what is allowed, and that each blocked host was told once for
+    /// each port.
     fn assert_all_was_told(&self) {
         let mut passed = self.room.decisions();
         assert!(passed.len() >= ATTEMPTS / 2, "{}", passed.len());
@@ -193,15 +194,18 @@ impl Prison {
         assert_eq!(passed, Vec::<String>::new());
         let told = self.room.keeper.news();
         let hosts = told.iter().map(|news| match news {
-            GateNews::Blocked { host, .. } => host.as_str(),
+            GateNews::Blocked { host, port, .. } => (host.as_str(), *port),
             GateNews::Charged { model, .. } => panic!("{model} was paid for"),
             GateNews::Refused { status } => panic!("a provider answered {status}"),
         });
-        let hosts: Vec<&str> = hosts.collect();
-        let distinct: BTreeSet<&str> = hosts.iter().copied().collect();
+        let hosts: Vec<(&str, u16)> = hosts.collect();
+        let distinct: BTreeSet<(&str, u16)> = hosts.iter().copied().collect();
         assert_eq!(hosts.len(), distinct.len(), "{hosts:#?}");
-        assert!(distinct.contains("evil.example"), "{hosts:#?}");
-        assert!(!distinct.contains("sandbox"), "{hosts:#?}");
+        assert!(distinct.contains(&("evil.example", 443)), "{hosts:#?}");
+        assert!(
+            distinct.iter().all(|(host, _)| *host != "sandbox"),
+            "{hosts:#?}"
+        );
     }
 }
 
