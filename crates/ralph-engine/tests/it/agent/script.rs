@@ -53,7 +53,7 @@ impl ScriptedAgent {
 }
 
 impl Agent for ScriptedAgent {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "script"
     }
 
