@@ -64,7 +64,7 @@ fn a_credential_that_is_refused_pauses_the_run_with_the_command_that_helps() {
 
 #[test]
 fn a_call_that_a_stop_cuts_off_is_charged() {
-    let steps = [Step::text("too late").after(Duration::from_secs(60))];
+    let steps = [Step::text("too late").after(Duration::from_mins(1))];
     let Some(house) = House::new("claude", steps) else {
         return;
     };
