@@ -288,7 +288,10 @@ impl Run {
             }
             self.take_up_profile()?;
             self.see_the_doctor().await?;
-            self.take_up_contract()?;
+            if self.take_up_contract()? {
+                // An agent reads and ticks its copy of the task file.
+                self.workspace.project(&*self.sandbox, &self.files).await?;
+            }
             self.take_up_profile()?;
             if let Some(status) = self.out_of_budget() {
                 return self.end(status).await;
@@ -391,9 +394,9 @@ impl Run {
         )?)
     }
 
-    fn take_up_contract(&mut self) -> Result<(), RunError> {
+    fn take_up_contract(&mut self) -> Result<bool, RunError> {
         let Some(taken) = self.pinned.take_up()? else {
-            return Ok(());
+            return Ok(false);
         };
         match taken {
             Taken::Changed {
@@ -417,12 +420,13 @@ impl Run {
                     limits,
                     mode: Some(self.pinned.contract().mode),
                 })?;
-                self.set_ticks(&ticked)
+                self.set_ticks(&ticked)?;
+                Ok(true)
             }
             Taken::Rejected(why) => {
                 self.log_activity(&format!("a change of the task file cannot be used: {why}"))?;
                 self.journal.append(Event::ContractRejected { why })?;
-                Ok(())
+                Ok(false)
             }
         }
     }

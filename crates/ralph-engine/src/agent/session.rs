@@ -67,8 +67,8 @@ impl Run {
         let watched = watched?;
         let took = self.outside.clock.monotonic().saturating_sub(started);
         let worked = judge(watched, &mut sink)?;
-        if let (true, AgentEnd::Crashed { why }) = (worked.broke_off, &worked.end) {
-            self.log_error(&format!("the agent was interrupted: {why}"))?;
+        if let Some(trouble) = trouble(&worked) {
+            self.log_error(&format!("{}: {trouble}", agent.name()))?;
         }
         self.log_session(agent.name(), &sink.tools, &worked, took)?;
         let output = sink.capture.finish();
@@ -237,6 +237,22 @@ fn judge(watched: Watched, sink: &mut AgentSink) -> Result<Worked, RunError> {
         report,
         broke_off,
     })
+}
+
+/// Returns what kept an agent from its work, for the log of errors.
+fn trouble(worked: &Worked) -> Option<String> {
+    match &worked.end {
+        AgentEnd::Finished | AgentEnd::Halted => None,
+        AgentEnd::Crashed { why } if worked.broke_off => Some(format!("interrupted: {why}")),
+        AgentEnd::Crashed { why } => Some(format!("broke down: {why}")),
+        AgentEnd::GaveUp { why } => Some(format!("gave up: {why}")),
+        AgentEnd::Unauthorized { why } => Some(format!("its credential was refused: {why}")),
+        AgentEnd::Quota { why, .. } => Some(format!("its usage limit is reached: {why}")),
+        AgentEnd::Overloaded { why } => Some(format!("its provider is not available: {why}")),
+        AgentEnd::OutOfBudget => Some("the budget is used up".into()),
+        AgentEnd::Stalled => Some("nothing came from it any more".into()),
+        AgentEnd::TimedOut => Some("its time was up".into()),
+    }
 }
 
 /// Tells whether an agent that ended like that has done something with its prompt.

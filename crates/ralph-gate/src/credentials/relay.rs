@@ -91,7 +91,7 @@ impl Relay {
 
 /// Returns what is said when the budget ends in the middle.
 fn last_words(dialect: Dialect) -> Bytes {
-    let spent = "the run's budget is spent — the answer was cut — raise it to go on";
+    let spent = "the run's budget is spent — the answer was cut — stop here";
     let spent = Refused::new(402, Reason::BudgetSpent, Decider::Budget, spent);
     spent.event(dialect).into()
 }

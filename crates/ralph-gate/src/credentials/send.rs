@@ -170,8 +170,7 @@ fn not_paid(unpaid: Unpaid) -> Refused {
     match unpaid {
         Unpaid::Spent(budget) => {
             let key = budget.key();
-            let text =
-                format!("the run's budget is spent — `{key}` is reached — raise it to go on");
+            let text = format!("the run's budget is spent — `{key}` is reached — stop here");
             Refused::new(402, Reason::BudgetSpent, Decider::Budget, &text)
         }
         Unpaid::TooMany(wait) => {

@@ -90,7 +90,7 @@ fn did_lines(did: &AgentEvent) -> Vec<Line> {
         AgentEvent::Tool { tool, label, .. } => vec![aside(&format!("{tool} {label}"))],
         AgentEvent::ToolDone { ok: false, .. } => vec![aside("that failed")],
         AgentEvent::Waiting { why, .. } => {
-            vec![warning(&format!("the provider asks to wait: {why}"))]
+            vec![warning(&format!("the agent waits: {why}"))]
         }
         AgentEvent::ToolDone { ok: true, .. }
         | AgentEvent::Usage { .. }

@@ -109,3 +109,27 @@ fn only_a_credential_that_the_agent_can_use_is_used() {
     let agent = "agent    keys · its own model · api-key";
     assert!(plan.stdout.contains(agent), "{}", plan.stdout);
 }
+
+#[test]
+fn what_a_person_changes_in_the_task_is_in_the_next_sessions_copy() {
+    let slow = format!("test -e a.txt || sleep 2\n{DILIGENT}");
+    let project = with_script(&slow);
+    let live = project.spawn(&["run", "--agent", "command"]);
+    live.until_event("agent_started", 1);
+    let text = std::fs::read_to_string(project.task()).unwrap();
+    std::fs::write(project.task(), text.replace("Two is there", "Two is here")).unwrap();
+    live.end().expect(0);
+    assert_eq!(project.events("tamper"), Vec::<serde_json::Value>::new());
+    assert_eq!(project.show()["iteration"], 2);
+    assert!(project.prompt(2).contains("M1.2 Two is here"));
+    project.audit();
+}
+
+#[test]
+fn one_that_breaks_down_is_in_the_log_of_errors() {
+    let project = with_script("cat >/dev/null; echo no database >&2; exit 3");
+    let project = project.set("max_iterations", "1");
+    project.ralph(&["run", "--agent", "command"]).expect(10);
+    let errors = project.file("errors.log");
+    assert!(errors.contains("command: broke down: exit 3"), "{errors}");
+}

@@ -151,7 +151,7 @@ fn an_agent() {
   » a message waits: use the old parser
   » a message was handed over: use the old parser
   » a message was taken up: use the old parser
-  ⚠ the provider asks to wait: busy
+  ⚠ the agent waits: busy
   It works.
   ✗ the agent was stopped: a person wants something else (1m 01s)
     It works.
