@@ -89,6 +89,7 @@ fn gate(route: Route, address: SocketAddr) -> Result<Gate, AnyError> {
     let outside = Outside {
         resolver: Arc::new(OneHost(address)),
         reachable: Reachable::public().and(address),
+        credential_reachable: Reachable::public().and(address),
         roots: ralph_gate::system_roots(),
         meter: Meter::new(&budgets, spent, Rates::default(), clock.clone()),
         clock,

@@ -39,8 +39,11 @@ pub struct Settings {
 pub struct Outside {
     /// Looks names up.
     pub resolver: Arc<dyn Resolver>,
-    /// Which addresses may be connected to.
+    /// Which addresses may be connected to by the names that the sandbox asks for.
     pub reachable: Reachable,
+    /// Which addresses credentials may be sent to. A private one that a person named for a
+    /// credential is in here alone, so that no other name leads there.
+    pub credential_reachable: Reachable,
     /// Whose certificates are believed.
     pub roots: RootCertStore,
     /// Tells the time.
@@ -97,6 +100,8 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     pub(crate) dialer: Dialer,
     pub(crate) client: http::Client,
+    /// What the credential port sends with: as it comes, and whole.
+    pub(crate) credential_client: http::Client,
     pub(crate) lines: http::Lines,
     pub(crate) book: Book,
     pub(crate) meter: Arc<Meter>,
@@ -131,6 +136,13 @@ impl Gate {
             dialer: dialer.clone(),
             tls: client_config(outside.roots)?,
         };
+        let credential_connector = http::Connector {
+            dialer: Dialer {
+                reachable: outside.credential_reachable,
+                ..dialer.clone()
+            },
+            ..connector.clone()
+        };
         let inner = Inner {
             rules: RwLock::new(Rules::new(settings.policy)),
             inspect: settings.inspect,
@@ -140,8 +152,9 @@ impl Gate {
             is_closed: watch::Sender::new(false),
             authority: Authority::new(settings.identity.run.as_str())?,
             routes: Routes::new(settings.routes)?,
-            client: http::client(connector.clone()),
-            lines: http::Lines::new(connector, settings.limits.connections),
+            client: http::client(connector),
+            credential_client: http::client(credential_connector.clone()),
+            lines: http::Lines::new(credential_connector, settings.limits.connections),
             dialer,
             limits: settings.limits,
             book: Book {

@@ -104,7 +104,11 @@ async fn answered(
     uri.scheme = Some(place.scheme.clone());
     uri.authority = Some(place.authority.clone());
     *request.uri_mut() = Uri::from_parts(uri)?;
-    Ok(gate.client.request(request).await?.map(Answer::from))
+    Ok(gate
+        .credential_client
+        .request(request)
+        .await?
+        .map(Answer::from))
 }
 
 /// Writes the credential and the path at its provider into a request.

@@ -12,6 +12,7 @@ mod escapes;
 mod limits;
 mod lines;
 mod meter;
+mod named;
 mod policy;
 mod support;
 mod tls;

@@ -160,6 +160,7 @@ impl Heard {
 pub(crate) struct World {
     names: FakeNames,
     reachable: Reachable,
+    credential_reachable: Reachable,
     roots: RootCertStore,
     issuer: Issuer<'static, KeyPair>,
     pub(crate) policy: Policy,
@@ -184,6 +185,7 @@ impl World {
         Self {
             names: FakeNames::default(),
             reachable: Reachable::public(),
+            credential_reachable: Reachable::public(),
             roots,
             issuer: Issuer::new(params, key),
             policy: Policy::Deny,
@@ -208,13 +210,25 @@ impl World {
 
     /// Gives a name an address that the gate may reach.
     pub(crate) fn name(&mut self, name: &str, address: SocketAddr) {
-        self.reachable = std::mem::take(&mut self.reachable).and(address);
+        self.reach(address);
         self.name_only(name, &[address]);
+    }
+
+    /// Gives a name an address that only credentials may be sent to.
+    pub(crate) fn name_for_credentials(&mut self, name: &str, address: SocketAddr) {
+        self.credential_reachable = std::mem::take(&mut self.credential_reachable).and(address);
+        self.name_only(name, &[address]);
+    }
+
+    fn reach(&mut self, address: SocketAddr) {
+        for reachable in [&mut self.reachable, &mut self.credential_reachable] {
+            *reachable = std::mem::take(reachable).and(address);
+        }
     }
 
     /// Gives every other name, on every port, an address that the gate may reach.
     pub(crate) fn name_all_others(&mut self, address: SocketAddr) {
-        self.reachable = std::mem::take(&mut self.reachable).and(address);
+        self.reach(address);
         self.names.otherwise = Some(address);
     }
 
@@ -274,6 +288,7 @@ impl World {
         let outside = Outside {
             resolver: Arc::new(self.names.clone()),
             reachable: self.reachable.clone(),
+            credential_reachable: self.credential_reachable.clone(),
             roots: self.roots.clone(),
             clock,
             sink: self.notes.clone(),

@@ -150,7 +150,8 @@ async fn gate(
     let budgets = (Budgets::default(), Spent::default(), Rates::default());
     let outside = Outside {
         resolver: Arc::new(SystemResolver),
-        reachable,
+        reachable: Reachable::public(),
+        credential_reachable: reachable,
         roots: ralph_gate::system_roots(),
         meter: Meter::new(&budgets.0, budgets.1, budgets.2, clock.clone()),
         clock,

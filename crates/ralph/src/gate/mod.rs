@@ -15,7 +15,7 @@ mod records;
 pub use authorities::known_authorities;
 pub use door::Door;
 pub use keeper::Keeper;
-pub use open::Opening;
+pub use open::{Opening, OpeningError};
 pub use port::Port;
 pub use ralph_core::ports::CREDENTIALS;
 pub use records::Records;

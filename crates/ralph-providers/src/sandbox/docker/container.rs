@@ -25,7 +25,7 @@ use super::settings::DockerSettings;
 use crate::docker::{Engine, EngineError, Facts};
 use crate::sandbox::way_out::WayOut;
 
-/// How long a guest may take to answer for the first time.
+/// How long a guest may take to answer for the first time, and to make the way out ready.
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
 /// How often it is looked meanwhile whether the container still runs.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -209,14 +209,7 @@ impl Container {
         let Some(way_out) = &self.way_out else {
             return Ok(line);
         };
-        let admitted = async {
-            line.admit(way_out.clone()).await?;
-            for (name, bytes) in way_out.files() {
-                line.place(&name, &bytes).await?;
-            }
-            Ok(())
-        };
-        match admitted.await {
+        match line.admit(way_out.clone(), FIRST_ANSWER).await {
             Ok(()) => Ok(line),
             Err(source) => Err(self.silent(source).await),
         }

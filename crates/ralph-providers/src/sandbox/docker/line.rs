@@ -1,5 +1,6 @@
 //! The connection to the guest in a container.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +14,7 @@ use ralph_guest::wire::{
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, simplex};
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::sandbox::way_out::{Connection, FILES, WayOut};
 
@@ -103,8 +105,22 @@ impl Line {
         }
     }
 
-    /// Lets commands connect to the way out.
-    pub(super) async fn admit(&mut self, way_out: Arc<dyn WayOut>) -> io::Result<()> {
+    /// Lets commands connect to the way out, and gives them its files, within a time.
+    pub(super) async fn admit(
+        &mut self,
+        way_out: Arc<dyn WayOut>,
+        most: Duration,
+    ) -> io::Result<()> {
+        let files = way_out.files();
+        let admitted = async {
+            self.listen(way_out).await?;
+            self.furnish(&files).await
+        };
+        let admitted = timeout(most, admitted).await;
+        admitted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    async fn listen(&mut self, way_out: Arc<dyn WayOut>) -> io::Result<()> {
         let mut kept = Vec::new();
         for listener in way_out.listeners() {
             let request = Request::Listen {
@@ -129,19 +145,37 @@ impl Line {
         Ok(())
     }
 
-    /// Puts a file of the way out into the sandbox.
-    pub(super) async fn place(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let failed = |reply: Option<Reply>| {
-            io::Error::other(format!("the guest cannot write `{name}`: {reply:?}"))
-        };
-        let directory = Path::new(FILES).file_name().unwrap_or_default();
-        let directory = directory.to_string_lossy().into_owned();
-        let path = format!("{directory}/{name}");
-        let request = Request::MakeDirectory { path: directory };
-        match self.ask(&request).await {
-            Some(Reply::Done) => {}
-            other => return Err(failed(other)),
+    /// Puts the files of the way out into the sandbox. Whatever a command has left in their place is
+    /// removed, so that none can keep the sandbox from starting again.
+    async fn furnish(&self, files: &BTreeMap<String, Vec<u8>>) -> io::Result<()> {
+        if files.is_empty() {
+            return Ok(());
         }
+        let directory = Path::new(FILES).file_name().unwrap_or_default();
+        let path = directory.to_string_lossy().into_owned();
+        let remove = Request::Delete { path: path.clone() };
+        let make = Request::MakeDirectory { path: path.clone() };
+        for (doing, request) in [("remove", remove), ("make", make)] {
+            match self.ask(&request).await {
+                Some(Reply::Done) => {}
+                other => {
+                    let text = format!("the guest cannot {doing} `{FILES}`: {other:?}");
+                    return Err(io::Error::other(text));
+                }
+            }
+        }
+        for (name, bytes) in files {
+            self.place(&format!("{path}/{name}"), bytes).await?;
+        }
+        Ok(())
+    }
+
+    /// Puts a file into the workspace.
+    async fn place(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let failed = |reply: Option<Reply>| {
+            io::Error::other(format!("the guest cannot write `{path}`: {reply:?}"))
+        };
+        let path = path.to_owned();
         let way = WriteWay::Replace;
         let request = Request::Write { path, way };
         let mut stream = self.link.open(&request).map_err(|_| failed(None))?;
@@ -223,5 +257,69 @@ async fn keep_alive(link: Link) {
         if stream.messages.next().await.is_none() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use ralph_guest::wire::{Listening, Welcome};
+
+    use super::*;
+    use crate::sandbox::way_out::Listener;
+
+    struct Nowhere;
+
+    #[async_trait]
+    impl WayOut for Nowhere {
+        fn listeners(&self) -> Vec<Listener> {
+            vec![Listener {
+                name: "proxy".to_owned(),
+                address: "127.0.0.1:3128".to_owned(),
+                listening: Listening::Connections,
+            }]
+        }
+
+        fn environment(&self) -> BTreeMap<String, String> {
+            BTreeMap::new()
+        }
+
+        async fn answer(&self, _: Connection) {}
+    }
+
+    /// Welcomes whoever says hello, and is silent about everything else.
+    async fn guest(socket: UnixStream) {
+        let (reader, writer) = socket.into_split();
+        let (_link, mut incoming, carry) = Link::new(Side::Guest, reader, writer);
+        let answering = async {
+            let mut held = Vec::new();
+            while let Some(opened) = incoming.recv().await {
+                let Opened { message, stream } = opened;
+                if let Ok(Request::Hello(_)) = serde_json::from_slice(&message) {
+                    let welcome = Welcome {
+                        protocol: PROTOCOL,
+                        user: 10001,
+                    };
+                    stream.sender.message(&Reply::Welcome(welcome));
+                }
+                held.push(stream);
+            }
+        };
+        tokio::join!(answering, carry).1.ok();
+    }
+
+    #[tokio::test]
+    async fn a_guest_that_does_not_listen_is_not_waited_for_forever() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let test = async {
+            let mut line = Line::by_socket(here).await.unwrap();
+            let most = Duration::from_millis(50);
+            line.admit(Arc::new(Nowhere), most).await.unwrap_err()
+        };
+        let error = tokio::select! {
+            error = timeout(Duration::from_secs(10), test) => error.unwrap(),
+            () = guest(there) => panic!("the guest has ended"),
+        };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 }

@@ -12,7 +12,7 @@ use ralph_providers::sandbox::way_out::{Connection, Listener, WayOut};
 use ralph_test::{Collect, left_out_without_docker};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::place::Place;
+use super::place::{Place, root_sh, sh};
 
 /// Says where a connection came from, and gives back what it got.
 struct Echo;
@@ -35,6 +35,12 @@ impl WayOut for Echo {
 
     fn environment(&self) -> BTreeMap<String, String> {
         BTreeMap::from([("THE_DOOR".to_owned(), "127.0.0.1:3128".to_owned())])
+    }
+
+    fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        ["one", "two"]
+            .map(|name| (name.to_owned(), format!("file {name}\n").into_bytes()))
+            .into()
     }
 
     async fn answer(&self, connection: Connection) {
@@ -103,4 +109,44 @@ async fn commands_reach_the_door_and_nothing_else() {
         answered(Place::new()).await;
         answered(Place::attached()).await;
     }
+}
+
+/// What a command can do to the files that the way out needs.
+const OBSTACLES: [&str; 3] = [
+    "rm one; mkdir -p one/two; chmod 0 one .",
+    "rm one two; ln -s /etc/passwd one; mkfifo two",
+    "echo mine > one; chmod 0 one; chmod 555 .",
+];
+
+/// What can be in the place of their directory, for whoever may write beside it.
+const REPLACEMENTS: [&str; 4] = [
+    "echo mine > .way-out",
+    "ln -s /etc .way-out",
+    "ln -s nowhere .way-out",
+    "mkfifo .way-out",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_cannot_keep_the_files_out() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::new();
+    let provider = || place.another().with_way_out(Arc::new(Echo));
+    let mut sandbox = provider().create(&SandboxSpec::default()).await.unwrap();
+    for obstacle in OBSTACLES.into_iter().chain(REPLACEMENTS) {
+        if OBSTACLES.contains(&obstacle) {
+            sh(&*sandbox, &format!("cd /workspace/.way-out && {obstacle}")).await;
+        } else {
+            let line = format!("cd /workspace && rm -r .way-out && {obstacle}");
+            root_sh(&place, &*sandbox, &line);
+        }
+        let again = provider().attach(sandbox.id()).await;
+        sandbox = again
+            .unwrap_or_else(|error| panic!("`{obstacle}`: {error}"))
+            .unwrap();
+        let found = sh(&*sandbox, "cd /workspace/.way-out && ls -A && cat one two").await;
+        assert_eq!(found, "one\ntwo\nfile one\nfile two\n", "`{obstacle}`");
+    }
+    place.end().await;
 }

@@ -97,9 +97,11 @@ fn gate(internet: &Arc<FakeInternet>, plan: Plan, records: PathBuf) -> (Gate, Ar
     let mut roots = RootCertStore::empty();
     roots.add(internet.authority().clone()).unwrap();
     let open = internet.open_addresses().iter();
+    let reachable = open.fold(Reachable::public(), |open, address| open.and(*address));
     let outside = Outside {
         resolver: Arc::new(Names(internet.clone())),
-        reachable: open.fold(Reachable::public(), |open, address| open.and(*address)),
+        reachable: reachable.clone(),
+        credential_reachable: reachable,
         roots,
         clock,
         sink: keeper.sink(),
