@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ralph_core::net::{Endpoint, Entry, Host};
 
-use crate::Listener;
+use crate::{Listener, is_public};
 
 /// How many refusals are announced; a sandbox can make up any number of them.
 const MOST: usize = 1000;
@@ -22,7 +22,7 @@ pub(crate) struct Told {
 impl Told {
     /// Returns what is to be announced about a refusal, if it is news. Allowing it is what would help.
     pub(crate) fn news(&self, listener: Listener, endpoint: &Endpoint) -> Option<Endpoint> {
-        if is_local_name(listener, &endpoint.host) {
+        if is_local_name(listener, &endpoint.host) || is_nobodys(&endpoint.host) {
             return None;
         }
         let wanted = Endpoint {
@@ -61,6 +61,12 @@ fn is_local_name(listener: Listener, host: &Host) -> bool {
     listener == Listener::Dns && host.name().is_some_and(|name| !name.contains('.'))
 }
 
+/// Tells whether no list could make a host reachable: the sandbox itself, and addresses that are not public.
+fn is_nobodys(host: &Host) -> bool {
+    let is_here = |name: &str| name == "localhost" || name.ends_with(".localhost");
+    host.name().is_some_and(is_here) || host.address().is_some_and(|address| !is_public(address))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +88,10 @@ mod tests {
             (Listener::Proxy, "a.example:53", Some("a.example:53")),
             (Listener::Dns, "machine:53", None),
             (Listener::Proxy, "machine:80", Some("machine:80")),
+            (Listener::Proxy, "localhost:80", None),
+            (Listener::Http, "127.0.0.1:80", None),
+            (Listener::Proxy, "10.0.0.1:443", None),
+            (Listener::Proxy, "1.1.1.1:443", Some("1.1.1.1:443")),
         ] {
             let expected = expected.map(str::to_owned);
             assert_eq!(news(&told, listener, endpoint), expected, "{endpoint}");
