@@ -185,9 +185,12 @@ pub(super) async fn limits(session: &Session<'_>) -> Outcome {
             megabytes(memory)
         ),
     );
-    let fill = format!("head -c {} /dev/zero >../scratch/full; sleep 10", disk * 2);
+    // While others free space on the same disk it may take half a minute until it is noticed.
+    let fill = format!("head -c {} /dev/zero >../scratch/full; sleep 50", disk * 2);
+    let filled = session.run(Exec::shell(fill, PATIENT)).await;
+    let filled = filled.map_err(broken);
     check(
-        ends_with(session, &fill, Ended::DiskLimit).await,
+        filled.map(|answer| answer.outcome.ended == Ended::DiskLimit),
         format!("a command could write more than {} MiB", megabytes(disk)),
     );
     session.shell("rm -f ../scratch/full").await.ok();
@@ -207,6 +210,9 @@ pub(super) async fn limits(session: &Session<'_>) -> Outcome {
         )
     })
 }
+
+/// How long something may take that is usually noticed at once.
+const PATIENT: Duration = Duration::from_mins(1);
 
 async fn ends_with(session: &Session<'_>, command: &str, ended: Ended) -> Result<bool, Outcome> {
     let answer = session.run(Exec::shell(command, QUICK)).await;
