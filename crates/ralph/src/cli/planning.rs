@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::id::{CommitId, RunId};
 use ralph_core::lint::{self, Finding, Severity};
-use ralph_core::plan::{Delivery, Engine, NetworkPlan, RunPlan};
+use ralph_core::plan::{Delivery, Engine, RunPlan};
 use ralph_core::ports::SandboxProvider;
 use ralph_core::profile::ModelChoice;
 use ralph_core::task::{Contract, TaskFile};
@@ -105,8 +105,10 @@ pub(super) async fn plan(
     let title = title.unwrap_or_else(|| contract.task_id.to_string());
     let wanted = contract.branch(task.title.as_deref());
     let branch = free_branch(&wanted, &source, &git, wiring).await?;
-    let notices = source.notices(&git, &file).await;
-    let network = network(&sandbox, access, &source, &git, context).await?;
+    let mut notices = source.notices(&git, &file).await;
+    let network = network::of_run(&sandbox, access, &source, &git, context).await?;
+    let (network, idle_list) = network.unzip();
+    notices.extend(idle_list.flatten());
     let plan = RunPlan {
         run: new_id(wiring.clock.now()),
         task_id: contract.task_id.clone(),
@@ -155,24 +157,6 @@ fn asked_model(
     require_price(&choice, task, &args.file, context)?;
     wiring.models.make(&choice, &[])?;
     Ok(choice)
-}
-
-/// Returns what commands may reach, where the sandbox has a gate.
-async fn network(
-    sandbox: &str,
-    access: Option<&Access>,
-    source: &Source,
-    git: &HostGit,
-    context: &Context,
-) -> Result<Option<NetworkPlan>, CliError> {
-    if sandbox != "docker" {
-        return Ok(None);
-    }
-    let hosts = access.map(|access| access.preset.hosts.as_slice());
-    let settings = context.settings()?.sandbox.network;
-    let mut plan = network::plan(&settings, hosts.unwrap_or_default())?;
-    plan.suggested = network::suggested(&plan.policy, &source.path, &source.base, git).await;
-    Ok(Some(plan))
 }
 
 async fn require(provider: &dyn SandboxProvider) -> Result<(), CliError> {

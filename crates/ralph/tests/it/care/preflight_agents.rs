@@ -182,5 +182,12 @@ ralph: preflight complete — all 12 checks passed
     let ended = project.ralph(&args).expect(0);
     let line = "  PASS: network — deny: commands can reach nothing\n";
     assert!(ended.stdout.contains(line), "{}", ended.stdout);
+    write(format!(
+        "[sandbox]\nimage = \"{BASE_IMAGE}\"\n[sandbox.network]\nallowed = [\"a.example\"]\n"
+    ));
+    let ended = project.ralph(&args).expect(0);
+    let idle = "`allowed` has no effect with the policy `deny`: set `policy = \"allowlist\"`\n";
+    let line = format!("  PASS: network — deny: commands can reach nothing; {idle}");
+    assert!(ended.stdout.contains(&line), "{}", ended.stdout);
     assert!(!project.home().exists(), "it made the state directory");
 }
