@@ -13,6 +13,7 @@ use ralph_engine::git::HostGit;
 use ralph_engine::journal;
 
 use super::agent::Access;
+use super::agent_script;
 use super::args::RunArgs;
 use super::container;
 use super::context::Context;
@@ -101,6 +102,9 @@ pub(super) async fn plan(
         None => asked_model(args, &task, context, wiring)?,
     };
     let source = Source::find(args, &task, &file, &git, context).await?;
+    if let Some(access) = access {
+        agent_script::require(&access.preset, &source, &git).await?;
+    }
     let title = task.title.clone();
     let title = title.unwrap_or_else(|| contract.task_id.to_string());
     let wanted = contract.branch(task.title.as_deref());
