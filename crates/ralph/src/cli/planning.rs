@@ -94,6 +94,7 @@ pub(super) async fn plan(
     let contract = &task.contract;
     let agent = access.map(|access| access.plan(args.model.as_ref()));
     let sandbox = sandbox_name(args, Some(&task), context)?;
+    container::require_known(&sandbox)?;
     let container = container::plan(&sandbox, contract, context).await?;
     let provider = wiring.sandboxes(&sandbox, container.as_ref())?;
     require(&*provider).await?;
