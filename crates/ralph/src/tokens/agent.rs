@@ -124,6 +124,9 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// The agents that something is known about.
+    pub const KNOWN: [&str; 4] = ["claude", "codex", "opencode", "cursor"];
+
     /// Returns what is known about an agent; one of another name has an API that ralph cannot ask.
     pub fn of(name: &AgentName) -> Self {
         use AuthMode::{ApiKey, Gateway, Oauth};
