@@ -2,6 +2,7 @@
 
 use ralph_core::net::Entry;
 use ralph_core::run::Command;
+use ralph_core::state::RunState;
 
 use super::context::Context;
 use super::errand::{self, Answer};
@@ -12,7 +13,8 @@ use super::steer_args::AllowArgs;
 use crate::config::{ListError, Listed, Policy, list_host};
 use crate::terminal::line::Line;
 
-/// Allows the host for the run, and lists it for later ones if that is wanted.
+/// Allows the host for the run, and lists it for later ones if that is wanted. A run that has ended reaches
+/// nothing any more: then the list is all there is to do.
 pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, CliError> {
     let host = Entry::parse(&args.host).map_err(|error| {
         CliError::usage(
@@ -22,6 +24,12 @@ pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, 
         )
     })?;
     let dir = context.find(&args.run)?;
+    if args.project {
+        let state = dir.state()?;
+        if state.status.is_final() {
+            return list_after(&state, &host, context);
+        }
+    }
     let command = Command::AllowHost {
         host: host.to_string(),
     };
@@ -37,6 +45,26 @@ pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, 
         let listed = list_host(context.environment().directory(), &host)?;
         context.output().lines(&told(&listed, &host))?;
     }
+    Ok(ExitCode::Success)
+}
+
+/// Lists the host for later runs, where the run itself has ended.
+fn list_after(state: &RunState, host: &Entry, context: &Context) -> Result<ExitCode, CliError> {
+    let listed = list_host(context.environment().directory(), host)?;
+    let mut lines = told(&listed, host);
+    lines.insert(
+        0,
+        errand::line(
+            state,
+            match listed.policy {
+                Policy::Deny => "it has ended",
+                Policy::Allowlist | Policy::AllowAll => {
+                    "it has ended; later runs can reach the host"
+                }
+            },
+        ),
+    );
+    context.output().lines(&lines)?;
     Ok(ExitCode::Success)
 }
 

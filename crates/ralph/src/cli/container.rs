@@ -1,12 +1,32 @@
 //! What the containers of a run will be like.
 
 use ralph_core::plan::ContainerPlan;
-use ralph_core::task::{Contract, SandboxResources};
+use ralph_core::task::{Contract, SandboxResources, nearest};
 use ralph_providers::docker::Engine;
 
 use super::context::Context;
 use super::error::CliError;
 use crate::config::{ResourceSettings, Settings};
+use crate::wire::SANDBOXES;
+
+/// Refuses a sandbox provider that there is none of, with the name that was probably meant.
+pub(super) fn require_known(sandbox: &str) -> Result<(), CliError> {
+    if SANDBOXES.contains(&sandbox) {
+        return Ok(());
+    }
+    let fix = match nearest(sandbox, SANDBOXES) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => {
+            "use `docker`, which keeps commands in containers, or `local`, which keeps them from nothing"
+                .to_owned()
+        }
+    };
+    Err(CliError::usage(
+        format!("sandbox `{sandbox}` is not available"),
+        format!("this version has {}", SANDBOXES.join(", ")),
+        fix,
+    ))
+}
 
 /// Returns what the containers are like, with the image as it was asked for; none for a provider without containers.
 pub(super) async fn plan(

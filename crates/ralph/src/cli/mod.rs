@@ -8,6 +8,7 @@
 //! - `summary` is the JSON shape of a run that `runs` and `show` share.
 
 pub(crate) mod agent;
+mod agent_script;
 mod allow;
 pub mod args;
 mod audit;

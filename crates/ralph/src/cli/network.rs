@@ -8,7 +8,10 @@ use ralph_core::net::{Allowlist, Endpoint, EntryError, Policy, Rules};
 use ralph_core::plan::{NetworkPlan, SuggestedHost};
 use ralph_engine::git::HostGit;
 
+use super::agent::Access;
+use super::context::Context;
 use super::error::CliError;
+use super::planning::Source;
 use crate::config::{self, NetworkSettings};
 
 /// How many files are read for hosts, and how many hosts are told.
@@ -27,12 +30,14 @@ pub(super) fn plan(settings: &NetworkSettings, agent: &[String]) -> Result<Netwo
     };
     let refused = |error: EntryError| unusable("allowed` below `[sandbox.network]", &error);
     let own = list(agent).map_err(|error| unusable("hosts` of the agent", &error))?;
+    // Looked at whatever the rule is: it may change.
+    let listed = list(&settings.allowed).map_err(refused)?;
     let policy = match settings.policy {
         config::Policy::AllowAll => Policy::AllowAll,
         config::Policy::Deny if own.entries().is_empty() => Policy::Deny,
         config::Policy::Deny => Policy::Allowlist(own),
         config::Policy::Allowlist => {
-            let mut allowed = list(&settings.allowed).map_err(refused)?;
+            let mut allowed = listed;
             for entry in own.entries() {
                 allowed.add(entry.clone());
             }
@@ -50,9 +55,36 @@ pub(super) fn plan(settings: &NetworkSettings, agent: &[String]) -> Result<Netwo
     })
 }
 
+/// Says that hosts are listed in vain, where they are.
+pub(super) fn idle_list(settings: &NetworkSettings) -> Option<String> {
+    let is_idle = settings.policy == config::Policy::Deny && !settings.allowed.is_empty();
+    is_idle.then(|| {
+        "`allowed` has no effect with the policy `deny`: set `policy = \"allowlist\"`".to_owned()
+    })
+}
+
+/// Returns what the commands of a run may reach, where the sandbox has a gate, and what a person should
+/// know about it.
+pub(super) async fn of_run(
+    sandbox: &str,
+    access: Option<&Access>,
+    source: &Source,
+    git: &HostGit,
+    context: &Context,
+) -> Result<Option<(NetworkPlan, Option<String>)>, CliError> {
+    if sandbox != "docker" {
+        return Ok(None);
+    }
+    let hosts = access.map(|access| access.preset.hosts.as_slice());
+    let settings = context.settings()?.sandbox.network;
+    let mut plan = plan(&settings, hosts.unwrap_or_default())?;
+    plan.suggested = suggested(&plan.policy, &source.path, &source.base, git).await;
+    Ok(Some((plan, idle_list(&settings))))
+}
+
 /// Returns the hosts that files of the project name at a commit, and that may not be reached. A project
 /// that cannot be read suggests nothing.
-pub(super) async fn suggested(
+async fn suggested(
     policy: &Policy,
     repository: &Path,
     commit: &CommitId,

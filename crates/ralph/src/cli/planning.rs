@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::id::{CommitId, RunId};
 use ralph_core::lint::{self, Finding, Severity};
-use ralph_core::plan::{Delivery, Engine, NetworkPlan, RunPlan};
+use ralph_core::plan::{Delivery, Engine, RunPlan};
 use ralph_core::ports::SandboxProvider;
 use ralph_core::profile::ModelChoice;
 use ralph_core::task::{Contract, TaskFile};
@@ -13,6 +13,7 @@ use ralph_engine::git::HostGit;
 use ralph_engine::journal;
 
 use super::agent::Access;
+use super::agent_script;
 use super::args::RunArgs;
 use super::container;
 use super::context::Context;
@@ -93,6 +94,7 @@ pub(super) async fn plan(
     let contract = &task.contract;
     let agent = access.map(|access| access.plan(args.model.as_ref()));
     let sandbox = sandbox_name(args, Some(&task), context)?;
+    container::require_known(&sandbox)?;
     let container = container::plan(&sandbox, contract, context).await?;
     let provider = wiring.sandboxes(&sandbox, container.as_ref())?;
     require(&*provider).await?;
@@ -101,12 +103,17 @@ pub(super) async fn plan(
         None => asked_model(args, &task, context, wiring)?,
     };
     let source = Source::find(args, &task, &file, &git, context).await?;
+    if let Some(access) = access {
+        agent_script::require(&access.preset, &source, &git).await?;
+    }
     let title = task.title.clone();
     let title = title.unwrap_or_else(|| contract.task_id.to_string());
     let wanted = contract.branch(task.title.as_deref());
     let branch = free_branch(&wanted, &source, &git, wiring).await?;
-    let notices = source.notices(&git, &file).await;
-    let network = network(&sandbox, access, &source, &git, context).await?;
+    let mut notices = source.notices(&git, &file).await;
+    let network = network::of_run(&sandbox, access, &source, &git, context).await?;
+    let (network, idle_list) = network.unzip();
+    notices.extend(idle_list.flatten());
     let plan = RunPlan {
         run: new_id(wiring.clock.now()),
         task_id: contract.task_id.clone(),
@@ -155,24 +162,6 @@ fn asked_model(
     require_price(&choice, task, &args.file, context)?;
     wiring.models.make(&choice, &[])?;
     Ok(choice)
-}
-
-/// Returns what commands may reach, where the sandbox has a gate.
-async fn network(
-    sandbox: &str,
-    access: Option<&Access>,
-    source: &Source,
-    git: &HostGit,
-    context: &Context,
-) -> Result<Option<NetworkPlan>, CliError> {
-    if sandbox != "docker" {
-        return Ok(None);
-    }
-    let hosts = access.map(|access| access.preset.hosts.as_slice());
-    let settings = context.settings()?.sandbox.network;
-    let mut plan = network::plan(&settings, hosts.unwrap_or_default())?;
-    plan.suggested = network::suggested(&plan.policy, &source.path, &source.base, git).await;
-    Ok(Some(plan))
 }
 
 async fn require(provider: &dyn SandboxProvider) -> Result<(), CliError> {

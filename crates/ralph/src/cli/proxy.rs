@@ -25,7 +25,7 @@ use crate::proxy::{
     read_credential, serve, take,
 };
 use crate::terminal::line::Line;
-use crate::tokens::Agent;
+use crate::tokens::{Agent, AgentName, AuthMode, BaseUrl};
 
 /// How long a connection may carry nothing: a provider that does not answer is given up then.
 const SILENCE: Duration = Duration::from_mins(5);
@@ -63,12 +63,67 @@ pub(super) fn run(args: &ProxyArgs, context: &Context) -> Result<ExitCode, CliEr
     wait_for(start(args, upstream, credential, context))
 }
 
+/// Refuses to send a credential to the provider that may be for somebody else.
+async fn require_own(
+    agent: &AgentName,
+    upstream: &Upstream,
+    credential: &Credential,
+    context: &Context,
+) -> Result<(), CliError> {
+    let (own, mark) = (&upstream.address, upstream.wire.own_mark());
+    let secret = credential.secret.expose();
+    if let Some(address) = stored_address(agent, secret, context).await? {
+        return Err(CliError::usage(
+            format!("the token of agent {agent} is not for {own}"),
+            format!("it was stored for {address} alone"),
+            format!("name that with `--target {address}`"),
+        ));
+    }
+    if credential.mode == AuthMode::Gateway {
+        return Err(CliError::usage(
+            format!("the key of a gateway is not for {own}"),
+            "it is sent to its gateway only",
+            "name that with `--target URL`",
+        ));
+    }
+    if !upstream.wire.is_own(secret) {
+        return Err(CliError::usage(
+            format!("the credential does not look like one for {own}"),
+            format!("those begin with `{mark}`"),
+            "name the API that it is for with `--target URL`",
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the address that a credential was stored with, if this very one was.
+async fn stored_address(
+    agent: &AgentName,
+    secret: &str,
+    context: &Context,
+) -> Result<Option<BaseUrl>, CliError> {
+    let tokens = context.tokens_to_look()?;
+    for mode in AuthMode::ALL {
+        // What cannot be read there was not piped in from there.
+        if let Ok(found) = tokens.find(agent, Some(mode)).await
+            && found.token.secret.expose() == secret
+            && let Some(address) = found.token.base_url
+        {
+            return Ok(Some(address));
+        }
+    }
+    Ok(None)
+}
+
 async fn start(
     args: &ProxyArgs,
     upstream: Upstream,
     credential: Credential,
     context: &Context,
 ) -> Result<ExitCode, CliError> {
+    if args.target.is_none() {
+        require_own(&args.agent, &upstream, &credential, context).await?;
+    }
     let Credential { mode, secret } = credential;
     let mut notice = Notice::new(args.listen, mode, upstream.address.as_str(), &secret);
     let directory = context.state()?.proxies();

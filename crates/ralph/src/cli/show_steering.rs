@@ -16,6 +16,9 @@ const SHOWN_CHARACTERS: usize = 100;
 /// What people can do about a run, and what they did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Steering {
+    /// Whether the run has ended.
+    #[serde(skip)]
+    is_over: bool,
     /// Hosts that commands could not reach.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     blocked_hosts: Vec<Blocked>,
@@ -56,11 +59,15 @@ impl From<&Message> for Said {
 impl Steering {
     pub(super) fn of(state: &RunState) -> Self {
         let run = &state.plan.run;
+        let is_over = state.status.is_final();
+        // A run that has ended reaches nothing any more.
+        let option = if is_over { " --project" } else { "" };
         let blocked = state.blocked_hosts.iter().map(|host| Blocked {
             host: host.clone(),
-            allow: format!("ralph allow {run} {host}"),
+            allow: format!("ralph allow {run} {host}{option}"),
         });
         Self {
+            is_over,
             blocked_hosts: blocked.collect(),
             allowed_hosts: state.allowed_hosts.iter().cloned().collect(),
             messages: state.messages.iter().map(Said::from).collect(),
@@ -70,10 +77,11 @@ impl Steering {
     /// Returns lines for people; none if there is nothing to say.
     pub(super) fn lines(&self) -> Vec<Line> {
         let blocked = self.blocked_hosts.iter().take(LISTED_HOSTS);
+        let whom = if self.is_over { " for later runs" } else { "" };
         let mut told: Vec<(&str, String)> = blocked
             .map(|blocked| {
                 let Blocked { host, allow } = blocked;
-                ("blocked", format!("{host} · `{allow}` allows it"))
+                ("blocked", format!("{host} · `{allow}` allows it{whom}"))
             })
             .collect();
         let more = self.blocked_hosts.len().saturating_sub(LISTED_HOSTS);

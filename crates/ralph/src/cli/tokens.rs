@@ -2,21 +2,26 @@
 
 use std::io::{self, IsTerminal as _};
 
+use ralph_core::task::nearest;
+
 use super::context::Context;
 use super::dispatch::wait_for;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::token_args::{StoreName, StoreTokenArgs, TokenArgs};
+use crate::config::{AGENTS_FILE, load_agents};
 use crate::terminal::line::Line;
 use crate::tokens::place::{Place, find_program};
 use crate::tokens::{
-    Agent, Among, AuthMode, Found, GivenError, Kept, ProbeError, SetupError, Slot, Token,
-    TokenError, Tokens, TypedError, ask, date, default_expiry, read_piped, setup_token, validate,
+    Agent, AgentName, Among, AuthMode, Found, GivenError, Kept, ProbeError, SetupError, Slot,
+    Token, TokenError, Tokens, TypedError, ask, date, default_expiry, read_piped, setup_token,
+    validate,
 };
 use crate::wire;
 
 /// Gets a credential, asks its API about it, and keeps it.
 pub(super) fn store(args: &StoreTokenArgs, context: &Context) -> Result<ExitCode, CliError> {
+    require_known(&args.token.agent, context)?;
     // Asked for before anything is typed: a wrong place should cost nobody a token.
     let tokens = tokens(args.token.store, context)?;
     let agent = Agent::of(&args.token.agent);
@@ -60,6 +65,29 @@ pub(super) fn store(args: &StoreTokenArgs, context: &Context) -> Result<ExitCode
         }));
     }
     wait_for(keep(args, slot, token, &tokens, context))
+}
+
+/// Refuses an agent that there is not: nothing would ever use its token.
+fn require_known(agent: &AgentName, context: &Context) -> Result<(), CliError> {
+    if Agent::KNOWN.contains(&agent.as_str()) {
+        return Ok(());
+    }
+    let agents = load_agents(context.environment().directory())?;
+    let Err(error) = agents.get(agent.as_str()) else {
+        return Ok(());
+    };
+    let known = error.known.iter().map(String::as_str);
+    let known = known.filter(|name| !Agent::KNOWN.contains(name));
+    let known: Vec<&str> = Agent::KNOWN.into_iter().chain(known).collect();
+    let what = format!("there is no agent `{agent}`");
+    Err(match nearest(agent.as_str(), known.iter().copied()) {
+        Some(meant) => CliError::usage(what, "", format!("did you mean `{meant}`?")),
+        None => CliError::usage(
+            what,
+            format!("there are `{}`", known.join("`, `")),
+            format!("name one of them, or describe it in {AGENTS_FILE}"),
+        ),
+    })
 }
 
 async fn keep(

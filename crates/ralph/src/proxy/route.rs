@@ -10,7 +10,8 @@ use crate::tokens::{Agent, AuthMode, BaseUrl, Wire};
 /// The API that requests are sent to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
-    wire: Wire,
+    /// How it is spoken to.
+    pub wire: Wire,
     /// Its address.
     pub address: BaseUrl,
 }

@@ -82,11 +82,32 @@ pub enum Wire {
 }
 
 impl Wire {
+    const ANTHROPIC_MARK: &str = "sk-ant-";
+
     /// Returns the address of the API of whoever made it.
     pub fn own_api(self) -> &'static str {
         match self {
             Self::AnthropicMessages => "https://api.anthropic.com",
             Self::OpenAiResponses | Self::OpenAiChat => "https://api.openai.com/v1",
+        }
+    }
+
+    /// Returns what every credential of that API begins with.
+    pub fn own_mark(self) -> &'static str {
+        match self {
+            Self::AnthropicMessages => Self::ANTHROPIC_MARK,
+            Self::OpenAiResponses | Self::OpenAiChat => "sk-",
+        }
+    }
+
+    /// Tells whether a credential looks like one of that API. Another must not be sent there unasked.
+    pub fn is_own(self, credential: &str) -> bool {
+        let is_anthropic = credential.starts_with(Self::ANTHROPIC_MARK);
+        match self {
+            Self::AnthropicMessages => is_anthropic,
+            Self::OpenAiResponses | Self::OpenAiChat => {
+                !is_anthropic && credential.starts_with(self.own_mark())
+            }
         }
     }
 }
@@ -103,6 +124,9 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// The agents that something is known about.
+    pub const KNOWN: [&str; 4] = ["claude", "codex", "opencode", "cursor"];
+
     /// Returns what is known about an agent; one of another name has an API that ralph cannot ask.
     pub fn of(name: &AgentName) -> Self {
         use AuthMode::{ApiKey, Gateway, Oauth};
@@ -229,6 +253,23 @@ mod tests {
             ("mine", "anything", AuthMode::ApiKey),
         ] {
             assert_eq!(mode(agent, credential), expected, "{agent} {credential}");
+        }
+    }
+
+    #[test]
+    fn a_credential_of_another_provider_is_recognised() {
+        for (credential, expected) in [
+            ("sk-ant-oat01-x", (true, false)),
+            ("sk-ant-api03-x", (true, false)),
+            ("sk-proj-x", (false, true)),
+            ("the-key-of-a-gateway", (false, false)),
+            ("", (false, false)),
+        ] {
+            let seen = (
+                Wire::AnthropicMessages.is_own(credential),
+                Wire::OpenAiResponses.is_own(credential),
+            );
+            assert_eq!(seen, expected, "{credential}");
         }
     }
 

@@ -49,7 +49,11 @@ fn a_command_line_that_makes_no_sense_is_refused() {
         ),
         (
             &["--sandbox", "nope"],
-            "sandbox `nope` is not available — this version has [..] — use `--sandbox local`[..]",
+            "sandbox `nope` is not available — this version has local, docker — use `docker`, which keeps commands in containers, or `local`, which keeps them from nothing",
+        ),
+        (
+            &["--sandbox", "dockre"],
+            "sandbox `dockre` is not available — this version has local, docker — did you mean `docker`?",
         ),
         (
             &["--nope"],

@@ -159,3 +159,28 @@ fn a_host_that_is_blocked_is_told_with_the_command_that_wanted_it() {
     );
     contained.assert_delivered();
 }
+
+#[test]
+fn the_plan_says_that_hosts_are_listed_in_vain() {
+    if left_out_without_docker() {
+        return;
+    }
+    let contained = Contained::new(&[finish()]);
+    let project = &contained.project;
+    let note =
+        "note: `allowed` has no effect with the policy `deny`: set `policy = \"allowlist\"`\n";
+    for (policy, is_told) in [("", true), ("policy = \"allowlist\"\n", false)] {
+        let settings = format!("[sandbox.network]\n{policy}allowed = [\"a.example\"]\n");
+        std::fs::write(project.repo().join("ralph.toml"), settings).unwrap();
+        let plan = project.run_with(&["--dry-run"]).expect(0);
+        assert_eq!(plan.stdout.contains(note), is_told, "{}", plan.stdout);
+    }
+    let settings = "[sandbox.network]\nallowed = [\"https://a.example\"]\n";
+    std::fs::write(project.repo().join("ralph.toml"), settings).unwrap();
+    let refused = project.run_with(&["--dry-run"]).expect(2);
+    assert_eq!(
+        refused.stderr,
+        "ralph: the network of the sandbox cannot be set up — `https://a.example` is a URL: write only its \
+         host, as `example.com` or `example.com:8443` — correct `allowed` below `[sandbox.network]`\n"
+    );
+}

@@ -126,6 +126,11 @@ fn what_cannot_be_told_is_refused_in_one_line() {
 
 /// Makes a paused run in a container that wanted to reach two hosts.
 fn contained(ralph: &Ralph) {
+    contained_until(ralph, RunStatus::Paused(PauseReason::Person));
+}
+
+/// Makes a run in a container that wanted to reach two hosts and stands so now.
+fn contained_until(ralph: &Ralph, last: RunStatus) {
     let plan: RunPlan = serde_json::from_value(json!({
         "run": ONE, "task_id": "one", "title": "Say hello", "task_file": "/project/ralph_task.md",
         "contract": "0".repeat(64), "repo": "/project", "base_branch": "main", "base": "a".repeat(40),
@@ -148,7 +153,7 @@ fn contained(ralph: &Ralph) {
     events.extend([
         blocked("b.example", 5432),
         blocked("a.example", 443),
-        status(RunStatus::Paused(PauseReason::Person)),
+        status(last),
     ]);
     journal.append_all(events).unwrap();
 }
@@ -224,4 +229,41 @@ fn a_host_can_be_allowed_for_later_runs_too() {
         ),
     };
     assert_eq!(seen, expected);
+}
+
+#[test]
+fn after_the_end_a_host_is_allowed_for_later_runs_alone() {
+    let ralph = Ralph::new();
+    contained_until(&ralph, RunStatus::Stopped);
+    let shown = ralph.run(&["show", "one"]).stdout;
+    let line = format!(
+        "  blocked  a.example · `ralph allow {ONE} a.example --project` allows it for later runs\n"
+    );
+    assert!(shown.contains(&line), "{shown}");
+    let refused = ralph.run(&["allow", ONE, "a.example"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let path = ralph.project().canonicalize().unwrap().join("ralph.toml");
+    for (before, said, after) in [
+        (
+            "",
+            "it has ended; later runs can reach the host\n[FILE] lists `a.example` now\n",
+            "[sandbox.network]\npolicy = \"allowlist\"\nallowed = [\"a.example\"]\n",
+        ),
+        (
+            "[sandbox.network]\nallowed = [\"z.example\"]\n",
+            "it has ended\n[FILE] lists `a.example` now\nits policy is `deny`: set it to `allowlist` to have the list hold\n",
+            "[sandbox.network]\nallowed = [\"z.example\", \"a.example\"]\n",
+        ),
+    ] {
+        fs::write(&path, before).unwrap();
+        let said = said.replace("[FILE]", &format!("`{}`", path.display()));
+        let expected = Seen {
+            code: 0,
+            stdout: format!("run {ONE}: {said}"),
+            stderr: String::new(),
+        };
+        let allow = ["allow", ONE, "a.example", "--project"];
+        assert_eq!(ralph.run(&allow), expected);
+        assert_eq!(fs::read_to_string(&path).unwrap(), after);
+    }
 }

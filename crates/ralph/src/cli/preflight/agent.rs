@@ -3,14 +3,15 @@
 use ralph_providers::agent::Preset;
 
 use super::ground::{Ground, Worker};
-use crate::cli::agent;
 use crate::cli::checks::Outcome;
 use crate::cli::error::CliError;
+use crate::cli::planning::Source;
+use crate::cli::{agent, agent_script};
 use crate::tokens::place::find_program;
 use crate::tokens::{Found, date};
 
 /// The agent is one that there is.
-pub(super) fn preset(ground: &Ground<'_>) -> Option<Outcome> {
+pub(super) async fn preset(ground: &Ground<'_>) -> Option<Outcome> {
     match &ground.worker {
         Worker::Model => None,
         Worker::Unknown => Some(Outcome::NotRun(
@@ -18,14 +19,15 @@ pub(super) fn preset(ground: &Ground<'_>) -> Option<Outcome> {
         )),
         Worker::Contradiction(error) | Worker::Agent(Err(error)) => Some(error.clone().into()),
         Worker::Agent(Ok(preset)) => Some(match agent::refuse_profile(&ground.args) {
-            Ok(()) => startable(preset, ground),
+            Ok(()) => startable(preset, ground).await,
             Err(error) => error.into(),
         }),
     }
 }
 
-/// Looks for the program of an agent that works on this machine; an image has its own.
-fn startable(preset: &Preset, ground: &Ground<'_>) -> Outcome {
+/// Looks for the program of an agent that works on this machine, where an image has its own, and for a
+/// script of the repository.
+async fn startable(preset: &Preset, ground: &Ground<'_>) -> Outcome {
     let program = preset.command.first().map_or("", String::as_str);
     let search_path = ground.context.search_path();
     let is_local = ground.sandbox.as_deref() == Ok("local");
@@ -38,7 +40,23 @@ fn startable(preset: &Preset, ground: &Ground<'_>) -> Outcome {
             "install it, or let it work in a container with `--sandbox docker`",
         );
     }
+    if let Err(error) = script(preset, ground).await {
+        return error.into();
+    }
     Outcome::Passed(format!("{}, which is started as `{program}`", preset.name))
+}
+
+/// Looks for the agent's script; why there is no repository to have it is told by another check.
+async fn script(preset: &Preset, ground: &Ground<'_>) -> Result<(), CliError> {
+    let (Some(file), Some(task)) = (&ground.task, ground.usable_task()) else {
+        return Ok(());
+    };
+    let git = ground.context.git_to_look();
+    let found = Source::find(&ground.args, task, &file.path, &git, ground.context).await;
+    match found {
+        Ok(source) => agent_script::require(preset, &source, &git).await,
+        Err(_) => Ok(()),
+    }
 }
 
 /// The agent can log in, for a while yet. Its provider is not asked.

@@ -64,7 +64,7 @@ impl Check {
             Self::Settings => Some(project::settings(ground)),
             Self::Task => project::task(ground),
             Self::Repository => project::repository(ground).await,
-            Self::Agent => agent::preset(ground),
+            Self::Agent => agent::preset(ground).await,
             Self::Credential => agent::credential(ground).await,
             Self::Model => Some(project::model(ground)),
             Self::Network => network::gate(ground).await,

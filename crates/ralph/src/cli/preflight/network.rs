@@ -25,7 +25,10 @@ pub(super) async fn gate(ground: &Ground<'_>) -> Option<Outcome> {
             let hosts = preset.map(|preset| preset.hosts.as_slice());
             let plan = network::plan(&settings.sandbox.network, hosts.unwrap_or_default());
             Some(match plan {
-                Ok(plan) => contained(plan, wiring).await,
+                Ok(plan) => {
+                    let idle = network::idle_list(&settings.sandbox.network);
+                    contained(plan, idle, wiring).await
+                }
                 Err(error) => error.into(),
             })
         }
@@ -36,8 +39,9 @@ pub(super) async fn gate(ground: &Ground<'_>) -> Option<Outcome> {
     }
 }
 
-async fn contained(plan: NetworkPlan, wiring: &Wiring) -> Outcome {
-    let told = told(&plan);
+async fn contained(plan: NetworkPlan, idle: Option<String>, wiring: &Wiring) -> Outcome {
+    let idle = idle.map_or_else(String::new, |idle| format!("; {idle}"));
+    let told = format!("{}{idle}", told(&plan));
     match open(plan, wiring).await {
         Ok(_) => Outcome::Passed(told),
         Err(error) => error.into(),

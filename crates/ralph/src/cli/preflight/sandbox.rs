@@ -6,7 +6,7 @@ use ralph_core::ports::{Isolation, Problem};
 
 use super::ground::Ground;
 use crate::cli::checks::Outcome;
-use crate::cli::ready_image;
+use crate::cli::{container, ready_image};
 use crate::wire::image::Base;
 
 /// The provider works here.
@@ -14,6 +14,9 @@ pub(super) async fn provider(ground: &Ground<'_>) -> Outcome {
     let (Ok(name), Ok(wiring)) = (&ground.sandbox, &ground.wiring) else {
         return Outcome::NotRun("the settings cannot be used".into());
     };
+    if let Err(error) = container::require_known(name) {
+        return error.into();
+    }
     let container = match &ground.container {
         Some(Ok(plan)) => Some(plan),
         Some(Err(error)) => return error.clone().into(),

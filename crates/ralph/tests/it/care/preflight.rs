@@ -120,7 +120,7 @@ struct Broken {
     told: &'static str,
 }
 
-const BROKEN: [Broken; 19] = [
+const BROKEN: [Broken; 20] = [
     Broken {
         spoil: |project| {
             let path = programs(&project, &["sh"]);
@@ -251,6 +251,17 @@ const BROKEN: [Broken; 19] = [
             settings(
                 &project,
                 "[sandbox]\nimage = \"ralph-base:bookworm\"\n[sandbox.network]\npolicy = \"allowlist\"\nallowed = [\"a b\"]\n",
+            );
+            project
+        },
+        args: &["--sandbox", "docker"],
+        told: "network — the network of the sandbox cannot be set up: `a b`",
+    },
+    Broken {
+        spoil: |project| {
+            settings(
+                &project,
+                "[sandbox]\nimage = \"ralph-base:bookworm\"\n[sandbox.network]\nallowed = [\"a b\"]\n",
             );
             project
         },

@@ -156,6 +156,34 @@ fn the_task_chooses_its_agent_and_the_flags_win() {
 }
 
 #[test]
+fn a_script_has_to_be_committed() {
+    let project = machine();
+    let script = project.repo().join(".agent-loop/agent");
+    fs::create_dir(script.parent().unwrap()).unwrap();
+    fs::write(&script, "true\n").unwrap();
+    let head = project.git(&["rev-parse", "--short=10", "main"]);
+    let missing = format!("`.agent-loop/agent` is not in commit {head} of branch `main`");
+    let look = ["preflight", "--agent", "command"];
+    let ended = project.ralph(&look).expect(1);
+    let told = format!(
+        "  FAIL: agent — the agent `command` has no script: {missing} — commit .agent-loop/agent\n"
+    );
+    assert!(ended.stdout.contains(&told), "{}", ended.stdout);
+    let refused = project.ralph(&["run", "--agent", "command"]).expect(2);
+    assert_eq!(
+        refused.stderr,
+        format!(
+            "ralph: the agent `command` has no script — {missing} — commit .agent-loop/agent\n"
+        )
+    );
+    assert!(!project.home().join("runs").exists(), "a run was made");
+    project.commit(".agent-loop/agent", "true\n");
+    let ended = project.ralph(&look).expect(0);
+    let told = "  PASS: agent — command, which is started as `sh`\n";
+    assert!(ended.stdout.contains(told), "{}", ended.stdout);
+}
+
+#[test]
 fn an_agent_in_a_container_is_looked_at_with_its_network() {
     if left_out_without_docker() {
         return;
@@ -182,5 +210,12 @@ ralph: preflight complete — all 12 checks passed
     let ended = project.ralph(&args).expect(0);
     let line = "  PASS: network — deny: commands can reach nothing\n";
     assert!(ended.stdout.contains(line), "{}", ended.stdout);
+    write(format!(
+        "[sandbox]\nimage = \"{BASE_IMAGE}\"\n[sandbox.network]\nallowed = [\"a.example\"]\n"
+    ));
+    let ended = project.ralph(&args).expect(0);
+    let idle = "`allowed` has no effect with the policy `deny`: set `policy = \"allowlist\"`\n";
+    let line = format!("  PASS: network — deny: commands can reach nothing; {idle}");
+    assert!(ended.stdout.contains(&line), "{}", ended.stdout);
     assert!(!project.home().exists(), "it made the state directory");
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::running::{Proxy, canary};
 use crate::support::{Ralph, Seen};
+use crate::tokens::bench::Bench;
 
 const TARGET: &str = "http://127.0.0.1:9";
 const FREE: &[&str] = &["--listen", "127.0.0.1:0"];
@@ -171,4 +172,47 @@ fn what_makes_no_sense_is_refused() {
         );
     }
     drop(holder);
+}
+
+#[test]
+fn a_credential_of_somebody_else_does_not_go_to_the_provider() {
+    let bench = Bench::new();
+    let codex = ["proxy", "--agent", "codex"];
+    let own = "https://api.anthropic.com";
+    let refused = |args: &[&str], input: &str, line: &str| {
+        let expected = Seen {
+            code: 2,
+            stdout: String::new(),
+            stderr: format!("ralph: {line}\n"),
+        };
+        assert_eq!(bench.piped(args, input), expected);
+    };
+    refused(
+        &["proxy"],
+        &format!("gateway\n{}", canary()),
+        &format!(
+            "the key of a gateway is not for {own} — it is sent to its gateway only — name that with `--target URL`"
+        ),
+    );
+    refused(
+        &["proxy"],
+        "oauth\ncanary-canary",
+        &format!(
+            "the credential does not look like one for {own} — those begin with `sk-ant-` — name the API that it is for with `--target URL`"
+        ),
+    );
+    refused(
+        &codex,
+        &canary(),
+        "the credential does not look like one for https://api.openai.com/v1 — those begin with `sk-` — name the API that it is for with `--target URL`",
+    );
+    let address = "http://127.0.0.1:18097";
+    bench.store(&["--auth", "oauth", "--base-url", address], &canary());
+    refused(
+        &["proxy"],
+        &bench.run(&["get-token"]).stdout,
+        &format!(
+            "the token of agent claude is not for {own} — it was stored for {address} alone — name that with `--target {address}`"
+        ),
+    );
 }

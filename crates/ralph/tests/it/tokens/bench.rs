@@ -55,6 +55,14 @@ impl Bench {
         self.programs.path()
     }
 
+    /// Describes an agent `mine` in the project.
+    pub(crate) fn describe_mine(&self) {
+        let directory = self.ralph.project().join("config");
+        fs::create_dir(&directory).unwrap();
+        let text = "[mine]\ncommand = [\"my-agent\"]\n";
+        fs::write(directory.join("agents.toml"), text).unwrap();
+    }
+
     pub(crate) fn home(&self) -> PathBuf {
         self.ralph.state().root().to_owned()
     }

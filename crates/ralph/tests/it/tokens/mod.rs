@@ -1,7 +1,7 @@
 //! `store-token`, `check-token`, `get-token`: their words, their places, and that nothing else ever
 //! holds a token.
 
-mod bench;
+pub(crate) mod bench;
 mod keyrings;
 mod provider;
 mod typed;

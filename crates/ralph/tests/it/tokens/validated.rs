@@ -164,9 +164,25 @@ fn without_the_api_nothing_is_kept_unless_somebody_wants_it() {
     let kept = bench.piped(&[&args[..], &["--no-validate"]].concat(), &canary());
     assert_eq!(kept.code, 0, "{kept:?}");
     bench.absent(&canary(), &[bench.file("claude-token")]);
+    bench.describe_mine();
     for (args, code, stderr) in [
         (
-            &["store-token", "--agent", "mine"][..],
+            &["store-token", "--agent", "claud"][..],
+            2,
+            "there is no agent `claud` — did you mean `claude`?",
+        ),
+        (
+            &["store-token", "--agent", "something-else"],
+            2,
+            "there is no agent `something-else` — there are `claude`, `codex`, `opencode`, `cursor`, `command`, `mine` — name one of them, or describe it in config/agents.toml",
+        ),
+        (
+            &["store-token", "--agent", "cursor"],
+            1,
+            "token not validated for agent cursor — ralph does not know the API of this agent — store it as it is with `--no-validate`",
+        ),
+        (
+            &["store-token", "--agent", "mine"],
             1,
             "token not validated for agent mine — ralph does not know the API of this agent — store it as it is with `--no-validate`",
         ),

@@ -141,6 +141,7 @@ fn a_key_holds_for_ten_years_and_has_a_place_of_its_own() {
     assert_eq!(bench.run(&["get-token"]).stdout, canary());
     assert_eq!(bench.run(&["get-token", "--auth", "api-key"]).stdout, key);
     bench.absent(&key, &[bench.file("claude-token.api-key")]);
+    bench.describe_mine();
     let other = bench.store(&["--agent", "mine"], &key);
     assert!(other.stdout.contains("for agent mine"), "{other:?}");
     bench.absent(

@@ -1,0 +1,59 @@
+//! An agent that is a script of the repository: it has to be in the commit that the work starts from.
+
+use ralph_engine::git::HostGit;
+use ralph_providers::agent::Preset;
+
+use super::error::CliError;
+use super::planning::Source;
+
+/// Refuses to start an agent whose script the sandbox would not have.
+pub(super) async fn require(
+    preset: &Preset,
+    source: &Source,
+    git: &HostGit,
+) -> Result<(), CliError> {
+    let Some(script) = script(&preset.command) else {
+        return Ok(());
+    };
+    let object = format!("{}:{script}", source.base);
+    let kind = git.run_in(&source.path, &["cat-file", "-t", &object]).await;
+    if kind.is_ok_and(|kind| kind.trim() == "blob") {
+        return Ok(());
+    }
+    let (branch, base) = (&source.base_branch, source.base.short());
+    Err(CliError::usage(
+        format!("the agent `{}` has no script", preset.name),
+        format!("`{script}` is not in commit {base} of branch `{branch}`"),
+        format!("commit {script}"),
+    ))
+}
+
+/// Returns the script that a command starts a shell with, where it is one of the repository.
+fn script(command: &[String]) -> Option<&str> {
+    let [program, script, ..] = command else {
+        return None;
+    };
+    let is_shell = matches!(program.as_str(), "sh" | "bash");
+    let script = script.strip_prefix("./").unwrap_or(script);
+    (is_shell && !script.starts_with(['-', '/']) && !script.contains(['{', '$'])).then_some(script)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_script_of_the_repository_is_looked_for() {
+        for (command, expected) in [
+            ("sh .agent-loop/agent", Some(".agent-loop/agent")),
+            ("bash ./tools/agent.sh --once", Some("tools/agent.sh")),
+            ("sh -c true", None),
+            ("sh /opt/agent", None),
+            ("sh", None),
+            ("claude -p", None),
+        ] {
+            let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            assert_eq!(script(&words), expected, "{command}");
+        }
+    }
+}
