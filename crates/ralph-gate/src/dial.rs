@@ -1,7 +1,7 @@
 //! Connecting to a name: looked up here, checked here, and connected to exactly what was checked.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +31,13 @@ impl Resolver for SystemResolver {
     async fn lookup(&self, endpoint: &Endpoint) -> io::Result<Vec<SocketAddr>> {
         if let Some(address) = endpoint.host.address() {
             return Ok(vec![SocketAddr::new(address, endpoint.port)]);
+        }
+        // This machine, everywhere; but files of hosts know no name with a final dot.
+        if endpoint.host.name() == Some("localhost") {
+            let here = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+            return Ok(here
+                .map(|address: IpAddr| SocketAddr::new(address, endpoint.port))
+                .into());
         }
         // The final dot keeps the system from trying its own domains behind the name.
         let name = format!("{}.", endpoint.host);
@@ -116,5 +123,24 @@ impl Dialer {
             });
         }
         Ok(checked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn addresses_and_this_machine_need_no_lookup() {
+        for (endpoint, expected) in [
+            ("localhost:4000", vec!["127.0.0.1:4000", "[::1]:4000"]),
+            ("10.0.0.1:80", vec!["10.0.0.1:80"]),
+            ("[::1]:80", vec!["[::1]:80"]),
+        ] {
+            let parsed = Endpoint::parse(endpoint, 1).unwrap();
+            let found = SystemResolver.lookup(&parsed).await.unwrap();
+            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+            assert_eq!(found, expected, "{endpoint}");
+        }
     }
 }
