@@ -76,7 +76,7 @@ pub trait Gatekeeper: Send + Sync {
     }
     /// Says what runs in the sandbox from now on, so that what is blocked is told with it.
     fn notice_command(&self, _command: Option<&str>) {}
-    /// Lets commands reach a host from now on, or says why that is no host.
+    /// Lets commands reach a host from now on, or says why that cannot be.
     fn allow_host(&self, host: &str) -> Result<(), String>;
     /// Forgets that it has told of a refused host: the next one who wants to reach it is news again.
     /// A gate that tells of each of them has nothing to forget.

@@ -157,6 +157,6 @@ fn closed(error: &dyn std::error::Error) -> CliError {
     CliError::runtime(
         "the gate of the sandbox cannot be opened",
         error.to_string(),
-        "look at the limits of this user (`ulimit -a`)",
+        "look at the base URL of its provider, and at the limits of this user (`ulimit -a`)",
     )
 }

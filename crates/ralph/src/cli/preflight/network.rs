@@ -95,6 +95,6 @@ pub(in crate::cli) fn closed(error: &dyn std::error::Error) -> CliError {
     CliError::runtime(
         "no gate can be opened",
         error.to_string(),
-        "look at the limits of this user (`ulimit -a`)",
+        "look at the base URL of its provider, and at the limits of this user (`ulimit -a`)",
     )
 }
