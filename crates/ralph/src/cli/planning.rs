@@ -125,11 +125,7 @@ pub(super) async fn plan(
         base_branch: source.base_branch,
         base: source.base,
         branch,
-        engine: if agent.is_some() {
-            Engine::Agent
-        } else {
-            Engine::Actions
-        },
+        engine: agent.as_ref().map_or(Engine::Actions, |_| Engine::Agent),
         sandbox,
         isolation: provider.isolation(),
         container,
