@@ -32,6 +32,8 @@ pub(crate) struct Login {
     pub(crate) route: Route,
     /// The address of the provider, if a person named one: it is reached even if it is private.
     pub(crate) named: Option<Endpoint>,
+    /// That address as a person wrote it.
+    address: Option<BaseUrl>,
     /// How the credential is shown to the provider.
     pub(super) mode: AuthMode,
     /// The command that stores another one.
@@ -148,6 +150,16 @@ pub(super) async fn access(plan: &AgentPlan, context: &Context) -> Result<Access
 }
 
 impl Access {
+    /// Says where the credential goes, if that is not its provider's usual address.
+    pub(super) fn destination(&self) -> Option<String> {
+        let login = self.login.as_ref()?;
+        let (name, mode) = (&self.preset.name, login.mode);
+        let address = login.address.as_ref()?;
+        Some(format!(
+            "the credential of `{name}` ({mode}) goes to {address}"
+        ))
+    }
+
     /// Returns what a plan says of it.
     pub(super) fn plan(&self, asked: Option<&String>) -> AgentPlan {
         AgentPlan {
@@ -272,11 +284,12 @@ pub(super) fn login(chosen: Chosen) -> Result<Login, CliError> {
         None => Ok(route),
     });
     let route = made.map_err(unusable)?;
-    let named = address.map(|_| route.endpoint().clone());
+    let named = address.as_ref().map(|_| route.endpoint().clone());
     Ok(Login {
         credential,
         route,
         named,
+        address,
         mode,
         renew: store_command(&owner, Some(mode)),
     })

@@ -114,6 +114,7 @@ pub(super) async fn plan(
     let network = network::of_run(&sandbox, access, &source, &git, context).await?;
     let (network, idle_list) = network.unzip();
     notices.extend(idle_list.flatten());
+    notices.extend(access.and_then(Access::destination));
     let plan = RunPlan {
         run: new_id(wiring.clock.now()),
         task_id: contract.task_id.clone(),
@@ -124,11 +125,7 @@ pub(super) async fn plan(
         base_branch: source.base_branch,
         base: source.base,
         branch,
-        engine: if agent.is_some() {
-            Engine::Agent
-        } else {
-            Engine::Actions
-        },
+        engine: agent.as_ref().map_or(Engine::Actions, |_| Engine::Agent),
         sandbox,
         isolation: provider.isolation(),
         container,

@@ -84,9 +84,15 @@ async fn found(preset: &Preset, ground: &Ground<'_>) -> Result<String, CliError>
     Ok(told)
 }
 
-/// Says where a credential was found and how long it holds, and nothing of itself.
+/// Says where a credential goes if a person named that, where it was found and how long it holds, and nothing
+/// of itself.
 pub(in crate::cli) fn place_and_end(found: &Found, now: jiff::Timestamp) -> String {
     let Found { token, mode, place } = found;
+    let address = token.base_url.as_ref();
+    let mode = address.map_or_else(
+        || mode.to_string(),
+        |address| format!("{mode} to {address}"),
+    );
     match (token.expires, token.days_left(now)) {
         (Some(expires), Some(days)) => {
             let date = date(expires);

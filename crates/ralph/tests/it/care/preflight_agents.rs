@@ -116,6 +116,15 @@ ralph: preflight complete — all 11 checks passed
         tokens.join("claude-token.json").display()
     );
     assert!(ended.stdout.contains(&stored), "{}", ended.stdout);
+    let address = "http://127.0.0.1:18097";
+    store(&format!("4102444800000,\"baseUrl\":\"{address}\""));
+    let ended = project.ralph(&args).expect(0);
+    let stored = format!("  PASS: credential — oauth to {address}, found in `");
+    assert!(ended.stdout.contains(&stored), "{}", ended.stdout);
+    let plan = ["run", "--agent", "claude", "--dry-run"];
+    let plan = project.ralph(&plan).expect(0);
+    let note = format!("note: the credential of `claude` (oauth) goes to {address}\n");
+    assert!(plan.stdout.contains(&note), "{}", plan.stdout);
     // One that has ended is not passed over for another.
     store("1772359200000");
     let ended = project.ralph(&args).expect(1);

@@ -257,8 +257,12 @@ fn a_token_that_is_refused_is_told() {
     command.env("ANTHROPIC_BASE_URL", provider.url());
     let seen = Seen::from(command.output().unwrap());
     assert_eq!(seen.code, 1, "{seen:?}");
+    let found = format!(
+        "  PASS: check token — gateway to {}, found in ANTHROPIC_AUTH_TOKEN, no expiry known\n",
+        provider.url()
+    );
     for line in [
-        "  PASS: check token — gateway, found in ANTHROPIC_AUTH_TOKEN, no expiry known\n",
+        found.as_str(),
         "  FAIL: agent auth via gate — the credential of `claude` was refused with 401 — store a valid one with `ralph store-token --agent claude`\n",
         "ralph: selftest complete — 1/16 checks failed\n",
     ] {
