@@ -48,7 +48,16 @@ fn row(uses: &[Use], room: usize) -> Line {
 pub fn limits(limits: &Limits) -> String {
     let parts: Vec<String> = budget::uses(limits, &Spent::default())
         .iter()
-        .map(|use_| format!("{} {}", use_.limit, use_.budget))
+        .map(|use_| {
+            let name = use_.budget.to_string();
+            let is_one = use_.limit == "1";
+            let name = if is_one {
+                name.trim_end_matches('s')
+            } else {
+                &name
+            };
+            format!("{} {name}", use_.limit)
+        })
         .collect();
     parts.join(" · ")
 }
