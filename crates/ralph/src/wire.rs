@@ -71,7 +71,7 @@ impl Wiring {
             other => Err(CliError::usage(
                 format!("sandbox `{other}` is not available"),
                 format!("this version has {}", SANDBOXES.join(", ")),
-                "use `--sandbox local`, or set `sandbox_provider: local` in the task file",
+                "name one of these with `--sandbox`, or as `sandbox_provider` in the task file",
             )),
         }
     }

@@ -12,6 +12,7 @@ mod agent_script;
 mod allow;
 pub mod args;
 mod audit;
+pub mod care_args;
 mod checks;
 mod completions;
 mod container;

@@ -41,24 +41,17 @@ impl Wiring {
     pub(crate) async fn join(
         &self,
         plan: &RunPlan,
-        access: Option<Access>,
+        mut access: Option<Access>,
         directory: &Path,
     ) -> Result<Joined, CliError> {
-        let has_login = access.as_ref().is_some_and(|access| access.login.is_some());
-        if plan.network.is_none() && !has_login {
+        let login = access.as_mut().and_then(|access| access.login.take());
+        if plan.network.is_none() && login.is_none() {
             let agent = access.map(|access| self.agent(&access, Told::nothing()));
             return Ok(Joined {
                 agent: agent.transpose()?,
                 ..Joined::default()
             });
         }
-        let (access, login) = match access {
-            Some(mut access) => {
-                let login = access.login.take();
-                (Some(access), login)
-            }
-            None => (None, None),
-        };
         let (credential, route, named) = match login {
             Some(Login {
                 credential,

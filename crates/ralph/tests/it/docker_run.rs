@@ -21,20 +21,8 @@ impl Contained {
         Self { project }
     }
 
-    /// Returns the containers or volumes that belong to this project's state directory.
-    fn on_engine(&self, list: &[&str]) -> Vec<String> {
-        let label = format!("label=ralph.state={}", self.project.home().display());
-        let output = Command::new("docker")
-            .args(list)
-            .args(["--quiet", "--filter", &label])
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text.lines().map(Into::into).collect()
-    }
-
     fn containers(&self) -> Vec<String> {
-        self.on_engine(&["ps", "--all"])
+        self.project.on_engine(&["ps", "--all"])
     }
 
     fn docker(&self, arguments: &[&str]) {
@@ -52,22 +40,14 @@ impl Contained {
         assert_eq!(self.project.show()["status"], "succeeded");
         assert_eq!(self.project.show()["sandbox"], "docker");
         self.project.audit();
-        let left = (self.containers(), self.on_engine(&["volume", "ls"]));
+        let left = (self.containers(), self.project.on_engine(&["volume", "ls"]));
         assert_eq!(left, (vec![], vec![]), "something is left on the engine");
     }
 }
 
 impl Drop for Contained {
     fn drop(&mut self) {
-        for (list, remove) in [
-            (&["ps", "--all"][..], &["rm", "--force"][..]),
-            (&["volume", "ls"], &["volume", "rm", "--force"]),
-        ] {
-            let left = self.on_engine(list);
-            if !left.is_empty() {
-                Command::new("docker").args(remove).args(left).output().ok();
-            }
-        }
+        self.project.clear_engine();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use super::ground::Ground;
-use crate::cli::args::PreflightArgs;
+use crate::cli::care_args::PreflightArgs;
 use crate::cli::checks::Checks;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;

@@ -8,7 +8,8 @@ use ralph_core::task::{Contract, TaskFile};
 use ralph_providers::agent::Preset;
 use ralph_providers::docker::{Engine, Facts};
 
-use crate::cli::args::{Again, PreflightArgs, RunArgs, TASK_FILE};
+use crate::cli::args::{Again, RunArgs, TASK_FILE};
+use crate::cli::care_args::PreflightArgs;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::{agent, container, lint as lint_command, planning};

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::keeper::Keeper;
 use super::rule::Patience;
 use super::sweep::{Fate, Mode, Swept, sweep};
-use crate::cli::args::{ProviderName, PruneArgs};
+use crate::cli::care_args::{ProviderName, PruneArgs};
 use crate::cli::container;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;

@@ -5,7 +5,7 @@ use ralph_providers::agent::Preset;
 
 use super::upstream::Upstream;
 use crate::cli::agent::{self, Chosen, Login};
-use crate::cli::args::SelftestArgs;
+use crate::cli::care_args::SelftestArgs;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::preflight;

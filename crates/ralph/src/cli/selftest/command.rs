@@ -3,7 +3,7 @@
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{docker, local};
-use crate::cli::args::{ProviderName, SelftestArgs};
+use crate::cli::care_args::{ProviderName, SelftestArgs};
 use crate::cli::checks::{Checks, Outcome};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;

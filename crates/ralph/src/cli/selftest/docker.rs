@@ -9,7 +9,7 @@ use super::command::{Interrupts, PREREQUISITES, leave_out, prerequisites};
 use super::gateway::Gateway;
 use super::session::{Session, broken};
 use super::{auth, basics, image, walls};
-use crate::cli::args::SelftestArgs;
+use crate::cli::care_args::SelftestArgs;
 use crate::cli::checks::{Checks, Outcome};
 use crate::cli::container;
 use crate::cli::context::Context;

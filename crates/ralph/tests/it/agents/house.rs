@@ -1,7 +1,7 @@
 //! A project with an agent, and the provider that its model belongs to.
 
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use ralph_test::{FakeUpstream, Scenario, Step, agent_image, agent_program};
 
@@ -74,7 +74,7 @@ impl House {
 
     /// Returns the containers of its runs.
     pub(super) fn containers(&self) -> Vec<String> {
-        self.on_engine(&["ps", "--all"])
+        self.project.on_engine(&["ps", "--all"])
     }
 
     /// Stores the credential, as a person does.
@@ -124,29 +124,10 @@ impl House {
             .map(|request| request.header("authorization").unwrap_or("none").to_owned())
             .collect()
     }
-
-    fn on_engine(&self, list: &[&str]) -> Vec<String> {
-        let label = format!("label=ralph.state={}", self.project.home().display());
-        let output = Command::new("docker")
-            .args(list)
-            .args(["--quiet", "--filter", &label])
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text.lines().map(Into::into).collect()
-    }
 }
 
 impl Drop for House {
     fn drop(&mut self) {
-        for (list, remove) in [
-            (&["ps", "--all"][..], &["rm", "--force"][..]),
-            (&["volume", "ls"], &["volume", "rm", "--force"]),
-        ] {
-            let left = self.on_engine(list);
-            if !left.is_empty() {
-                Command::new("docker").args(remove).args(left).output().ok();
-            }
-        }
+        self.project.clear_engine();
     }
 }

@@ -24,20 +24,7 @@ impl Contained {
 
 impl Drop for Contained {
     fn drop(&mut self) {
-        let label = format!("label=ralph.state={}", self.0.home().display());
-        for (list, remove) in [
-            (&["ps", "--all"][..], &["rm", "--force"][..]),
-            (&["volume", "ls"], &["volume", "rm", "--force"]),
-        ] {
-            let mut listing = Command::new("docker");
-            listing.args(list).args(["--quiet", "--filter", &label]);
-            let output = listing.output().unwrap();
-            let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            if !text.trim().is_empty() {
-                let left = text.split_whitespace();
-                Command::new("docker").args(remove).args(left).output().ok();
-            }
-        }
+        self.0.clear_engine();
     }
 }
 

@@ -1,6 +1,7 @@
 //! A project in a temporary directory: a repository with a task file and a scripted model, and the
 //! real program with a state directory of its own.
 
+mod engine;
 mod fixture;
 mod lines;
 mod live;
