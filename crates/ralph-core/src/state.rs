@@ -14,6 +14,7 @@ use crate::ports::{PullRequest, SandboxId, Usage};
 use crate::profile::ModelChoice;
 use crate::run::{self, Command, RunStatus};
 use crate::task::Mode;
+use crate::verdict::TestCount;
 
 mod consultation;
 mod iterations;
@@ -73,6 +74,8 @@ pub struct RunState {
     pub ticked: BTreeSet<String>,
     /// The last commit that a clean room judged, and how.
     pub verified: Option<(CommitId, bool)>,
+    /// The tests that its test command ran there, if they could be counted.
+    pub verified_tests: Option<TestCount>,
     /// The figures of the last finished iteration.
     pub last_metrics: Option<Box<Metrics>>,
     /// Scores of the last iterations, oldest first, at most five.
@@ -143,6 +146,7 @@ impl RunState {
             pull: None,
             ticked: BTreeSet::new(),
             verified: None,
+            verified_tests: None,
             last_metrics: None,
             loop_scores: Vec::new(),
             window: Window::default(),
@@ -333,6 +337,9 @@ impl RunState {
                     open.note_checks(checks);
                 }
                 self.verified = Some((head.clone(), *green));
+                let mut checks = checks.iter();
+                let test = checks.find(|check| check.name == "test_command");
+                self.verified_tests = test.and_then(|check| check.tests);
             }
             Event::SuccessRefused { reasons, iteration } => {
                 self.refusals.clone_from(reasons);

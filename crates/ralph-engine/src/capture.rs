@@ -4,8 +4,11 @@ use std::collections::VecDeque;
 
 use ralph_core::gutter;
 use ralph_core::id::Digest;
-use ralph_core::ports::{Ended, OutputSink, Stream};
+use ralph_core::ports::{Ended, ExecOutcome, OutputSink, Stream};
 use ralph_core::secret::{RedactStream, Redactor};
+use ralph_core::verdict::{self, CheckResult};
+
+use crate::journal::millis;
 
 /// How much of the beginning is kept.
 pub(crate) const HEAD_BYTES: usize = 256 << 10;
@@ -85,9 +88,32 @@ pub(crate) struct Captured {
 impl Captured {
     /// Returns what a failure looks like; none if the command did not fail.
     pub(crate) fn failure(&self, command: &str, ended: Ended) -> Option<Digest> {
-        let signature =
-            || gutter::signature(command, ended.exit_code(), &self.stderr, &self.stdout);
-        (!ended.is_success()).then(signature)
+        (!ended.is_success()).then(|| self.signature(command, ended))
+    }
+
+    fn signature(&self, command: &str, ended: Ended) -> Digest {
+        gutter::signature(command, ended.exit_code(), &self.stderr, &self.stdout)
+    }
+
+    /// Returns the result of a check that printed this.
+    pub(crate) fn check(
+        &self,
+        name: impl Into<String>,
+        command: &str,
+        outcome: &ExecOutcome,
+    ) -> CheckResult {
+        let mut check = CheckResult {
+            name: name.into(),
+            command: command.to_owned(),
+            ended: outcome.ended,
+            duration_ms: millis(outcome.duration),
+            tests: verdict::count_tests(&self.both),
+            failure: None,
+        };
+        if !check.is_green() {
+            check.failure = Some(self.signature(command, outcome.ended));
+        }
+        check
     }
 
     /// Returns the last lines of both streams, at most `lines` and 2 KiB.

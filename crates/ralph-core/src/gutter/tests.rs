@@ -51,6 +51,7 @@ fn tested(iteration: u32, passed: u64, failed: u64) -> Facts {
         tests: Some(TestFacts {
             green: failed == 0,
             count: Some(TestCount {
+                xfailed: 0,
                 passed,
                 failed,
                 skipped: 0,

@@ -4,6 +4,7 @@
 //! a wrong zero would refuse a good run.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::Add;
 use std::sync::LazyLock;
 
@@ -21,12 +22,42 @@ pub struct TestCount {
     pub failed: u64,
     /// Those that were left out on purpose.
     pub skipped: u64,
+    /// Those that failed and were marked to fail. They prove nothing, so they are not passed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub xfailed: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes the field by reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl TestCount {
     /// Returns how many were run.
     pub fn ran(self) -> u64 {
-        self.passed.saturating_add(self.failed)
+        self.passed
+            .saturating_add(self.failed)
+            .saturating_add(self.xfailed)
+    }
+}
+
+impl fmt::Display for TestCount {
+    /// Prints `3 passed, 1 failed, 2 skipped, 1 failed as expected`, without the zeros.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed", self.passed)?;
+        for (number, word) in [
+            (self.failed, "failed"),
+            (self.skipped, "skipped"),
+            (self.xfailed, "failed as expected"),
+        ] {
+            if number > 0 {
+                write!(f, ", {number} {word}")?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -37,6 +68,7 @@ impl Add for TestCount {
             passed: self.passed.saturating_add(other.passed),
             failed: self.failed.saturating_add(other.failed),
             skipped: self.skipped.saturating_add(other.skipped),
+            xfailed: self.xfailed.saturating_add(other.xfailed),
         }
     }
 }

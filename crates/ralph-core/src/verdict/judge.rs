@@ -25,27 +25,47 @@ pub struct CheckResult {
 }
 
 impl CheckResult {
+    /// Tells whether the check speaks for success.
+    pub fn is_green(&self) -> bool {
+        self.objection().is_none()
+    }
+
     /// Returns why the check speaks against success, if it does.
+    ///
+    /// An exit code of 0 does not outweigh failures that the runner itself reports: a script, a
+    /// pipe or a plugin can lose the exit code on its way.
     fn objection(&self) -> Option<String> {
         let Self { command, ended, .. } = self;
-        match self.tests {
-            _ if !ended.is_success() => {
-                let failed = self.tests.map(failures).unwrap_or_default();
-                Some(format!("`{command}`: {ended}{failed}"))
-            }
-            Some(tests) if tests.ran() == 0 => {
-                Some(format!("`{command}` exited 0 but ran no test"))
-            }
-            Some(_) | None => None,
+        let failed = self.tests.and_then(failures);
+        if !ended.is_success() {
+            let failed = failed.map_or_else(String::new, |failed| format!(", {failed}"));
+            return Some(format!("`{command}`: {ended}{failed}"));
         }
+        if let Some(failed) = failed {
+            return Some(format!("`{command}` exited 0 but reports that {failed}"));
+        }
+        let tests = self.tests.filter(|tests| tests.passed == 0)?;
+        let left = match (tests.skipped, tests.xfailed) {
+            (0, 0) => return Some(format!("`{command}` exited 0 but ran no test")),
+            (skipped, 0) => {
+                return Some(format!(
+                    "`{command}` exited 0 but ran no test ({skipped} skipped)"
+                ));
+            }
+            (0, xfailed) => format!("{xfailed} failed as expected"),
+            (skipped, xfailed) => format!("{skipped} skipped, {xfailed} failed as expected"),
+        };
+        Some(format!("`{command}` exited 0 but no test passed ({left})"))
     }
 }
 
-fn failures(tests: TestCount) -> String {
-    if tests.failed == 0 {
-        String::new()
-    } else {
-        format!(", {} of {} tests failed", tests.failed, tests.ran())
+/// Names the failures; some runners report only these, not how many tests there are.
+fn failures(tests: TestCount) -> Option<String> {
+    match (tests.failed, tests.ran()) {
+        (0, _) => None,
+        (1, 1) => Some("1 test failed".to_owned()),
+        (failed, ran) if failed == ran => Some(format!("{failed} tests failed")),
+        (failed, ran) => Some(format!("{failed} of {ran} tests failed")),
     }
 }
 
@@ -62,8 +82,8 @@ pub enum Verdict {
     },
 }
 
-/// Decides: green needs at least one check, each ended with exit code 0, and none without a test
-/// where tests can be counted.
+/// Decides: green needs at least one check, each ended with exit code 0, and where tests can be
+/// counted none failed and at least one passed.
 pub fn judge(checks: &[CheckResult]) -> Verdict {
     if checks.is_empty() {
         return Verdict::Red {
@@ -92,6 +112,7 @@ mod tests {
                 passed,
                 failed,
                 skipped,
+                xfailed: 0,
             }),
             failure: None,
         }
@@ -111,7 +132,19 @@ mod tests {
             (check("npm test", done, Some([3, 0, 1])), Verdict::Green),
             (
                 check("npm test", done, Some([0, 0, 7])),
+                red("`npm test` exited 0 but ran no test (7 skipped)"),
+            ),
+            (
+                check("npm test", done, Some([0, 0, 0])),
                 red("`npm test` exited 0 but ran no test"),
+            ),
+            (
+                check("npm test", done, Some([1, 2, 0])),
+                red("`npm test` exited 0 but reports that 2 of 3 tests failed"),
+            ),
+            (
+                check("go test ./...", done, Some([0, 1, 0])),
+                red("`go test ./...` exited 0 but reports that 1 test failed"),
             ),
             (
                 check("npm test", Ended::Exited(1), Some([3, 2, 0])),
@@ -140,6 +173,54 @@ mod tests {
         ] {
             assert_eq!(judge(&[check]), verdict);
         }
+    }
+
+    #[test]
+    fn failures_that_a_runner_reports_outweigh_its_exit_code() {
+        for output in [
+            "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.02s\n",
+            "     Summary [   0.032s] 3 tests run: 1 passed, 2 failed, 0 skipped\n",
+            "=========== 2 failed, 1 passed in 0.12s ===========\n",
+            "Ran 3 tests in 0.001s\n\nFAILED (failures=2)\n",
+            "Tests:       2 failed, 1 passed, 3 total\n",
+            "      Tests  2 failed | 1 passed (3)\n",
+            "  1 passing (12ms)\n  2 failing\n",
+            "ℹ tests 3\nℹ pass 1\nℹ fail 2\n",
+            "=== RUN   A\n--- PASS: A (0.00s)\n--- FAIL: B (0.00s)\n--- FAIL: C (0.00s)\nFAIL\nFAIL\tx.org/x\t0.003s\n",
+            "1..3\nok 1 - a\nnot ok 2 - b\nnot ok 3 - c\n",
+            "Failed 2/3 subtests\nFiles=1, Tests=3,  0 wallclock secs\nResult: FAIL\n",
+            "3 examples, 2 failures\n",
+            "FAILURES!\nTests: 3, Assertions: 5, Failures: 2.\n",
+            "[ERROR] Tests run: 3, Failures: 1, Errors: 1, Skipped: 0\n",
+            "[         1 tests successful      ]\n[         2 tests failed          ]\n",
+            "33% tests passed, 2 tests failed out of 3\n",
+            "all: 1 passed, 2 failed\n",
+        ] {
+            let check = CheckResult {
+                tests: crate::verdict::count_tests(output),
+                ..check("t", Ended::Exited(0), None)
+            };
+            let reason = "`t` exited 0 but reports that 2 of 3 tests failed";
+            assert_eq!(judge(&[check]), red(reason), "{output}");
+        }
+    }
+
+    #[test]
+    fn a_test_that_fails_as_expected_is_not_a_passed_one() {
+        let xfailed = |passed, skipped| CheckResult {
+            tests: Some(TestCount {
+                passed,
+                failed: 0,
+                skipped,
+                xfailed: 3,
+            }),
+            ..check("pytest", Ended::Exited(0), None)
+        };
+        assert_eq!(judge(&[xfailed(1, 0)]), Verdict::Green);
+        let reason = "`pytest` exited 0 but no test passed (3 failed as expected)";
+        assert_eq!(judge(&[xfailed(0, 0)]), red(reason));
+        let reason = "`pytest` exited 0 but no test passed (2 skipped, 3 failed as expected)";
+        assert_eq!(judge(&[xfailed(0, 2)]), red(reason));
     }
 
     #[test]

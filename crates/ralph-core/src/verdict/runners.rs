@@ -81,7 +81,7 @@ const SUMMARIES: [(&str, Order); 13] = {
         (r"^No tests executed!$", NumberFirst),
         // Surefire's totals; the lines of single classes end with a time.
         (
-            r"^(?:\[[A-Z]+\] +)?(?<list>Tests run: [0-9]+, +Failures: [0-9]+(?:, Errors: [0-9]+)?(?:, Skipped: [0-9]+)?)$",
+            r"^(?:\[[A-Z]+\] +)?(?<list>Tests run: [0-9]+, +Failures: [0-9]+(?:, Errors: [0-9]+)?(?:, Skipped: [0-9]+)?)(?:, Flakes: [0-9]+)?$",
             NumberLast,
         ),
     ]
@@ -136,33 +136,35 @@ struct Sums {
     passed: Option<u64>,
     failed: u64,
     skipped: u64,
+    xfailed: u64,
     total: u64,
 }
 
 impl Sums {
     fn add(&mut self, word: &str, number: u64) {
         match word.to_ascii_lowercase().as_str() {
-            // A test that fails as expected did what it should.
-            "passed" | "passing" | "pass" | "xfailed" | "xpassed" => {
+            // A runner that is strict about unexpected passes reports them as failed.
+            "passed" | "passing" | "pass" | "xpassed" => {
                 self.passed = Some(self.passed.unwrap_or(0).saturating_add(number));
             }
             "failed" | "failing" | "fail" | "failure" | "failures" | "error" | "errors"
             | "timed" | "exec" | "cancelled" => self.failed = self.failed.saturating_add(number),
             "skipped" | "ignored" | "pending" | "pendings" | "todo" | "skips" | "omissions"
             | "incomplete" | "excluded" => self.skipped = self.skipped.saturating_add(number),
+            "xfailed" => self.xfailed = self.xfailed.saturating_add(number),
             "tests" | "test" | "runs" | "examples" | "example" | "total" => self.total = number,
             _ => {}
         }
     }
 
     fn count(&self) -> TestCount {
-        let rest = self
-            .total
-            .saturating_sub(self.failed.saturating_add(self.skipped));
+        let others = [self.failed, self.skipped, self.xfailed];
+        let rest = others.into_iter().fold(self.total, u64::saturating_sub);
         TestCount {
             passed: self.passed.unwrap_or(rest),
             failed: self.failed,
             skipped: self.skipped,
+            xfailed: self.xfailed,
         }
     }
 }
@@ -187,11 +189,11 @@ fn unittest(lines: &[&str]) -> Option<TestCount> {
             .into_iter()
             .flat_map(|line| DETAIL.captures_iter(line))
         {
-            // `expected failures` passed, `unexpected successes` did not.
-            let word = if &detail["word"] == "unexpected" {
-                "failed"
-            } else {
-                &detail["word"]
+            // `expected failures`, and `unexpected successes`, which unittest counts as failed.
+            let word = match &detail["word"] {
+                "expected" => "xfailed",
+                "unexpected" => "failed",
+                word => word,
             };
             sums.add(word, number(&detail["number"]));
         }
@@ -263,17 +265,23 @@ fn ctest(lines: &[&str]) -> Option<TestCount> {
     lines.iter().filter_map(read).reduce(|a, b| a + b)
 }
 
-/// `--- PASS: TestName (0.00s)` with `-v`. Without it the lines tell only of packages that have
-/// no tests, which is an answer when there are no others.
+/// `--- PASS: TestName (0.00s)` with `-v`. Without it only failures are listed, and packages
+/// without tests, which count as zero tests when all packages are like that.
 fn go(lines: &[&str]) -> Option<TestCount> {
     static PACKAGE: LazyLock<Regex> =
         LazyLock::new(|| fixed(r"^(?:ok|FAIL|\?) *\t\S+\t(?<what>.*)$"));
+    static FAILED: LazyLock<Regex> =
+        LazyLock::new(|| fixed(r"^FAIL\t\S+(?:\t[0-9.]+s| \[[a-z ]+ failed\])$"));
     let starting = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count() as u64;
-    if starting("=== RUN ") > 0 {
+    // A package that does not compile fails without a test of its own.
+    let failed_packages = lines.iter().filter(|line| FAILED.is_match(line)).count() as u64;
+    let failed = starting("--- FAIL: ").max(failed_packages);
+    if starting("=== RUN ") > 0 || failed_packages > 0 {
         return Some(TestCount {
             passed: starting("--- PASS: "),
-            failed: starting("--- FAIL: "),
+            failed,
             skipped: starting("--- SKIP: "),
+            xfailed: 0,
         });
     }
     let packages: Vec<bool> = lines
@@ -291,8 +299,9 @@ fn go(lines: &[&str]) -> Option<TestCount> {
 /// `ok 1 - name` and `not ok 2 - name` with a plan `1..2`, or what `prove` says about them.
 fn tap(lines: &[&str]) -> Option<TestCount> {
     static PLAN: LazyLock<Regex> = LazyLock::new(|| fixed(r"^1\.\.(?<number>[0-9]+)(?: *#.*)?$"));
-    static POINT: LazyLock<Regex> =
-        LazyLock::new(|| fixed("^(?<not>not )?ok [0-9]+(?: [^#]*)?(?<skip># *(?i:skip|todo).*)?"));
+    static POINT: LazyLock<Regex> = LazyLock::new(|| {
+        fixed("^(?<not>not )?ok [0-9]+(?: [^#]*)?(?:# *(?<mark>(?i:skip|todo)).*)?")
+    });
     if let Some(count) = prove(lines) {
         return Some(count);
     }
@@ -306,10 +315,13 @@ fn tap(lines: &[&str]) -> Option<TestCount> {
         .collect();
     let mut count = TestCount::default();
     for point in lines.iter().filter_map(|line| POINT.captures(line)) {
-        match (point.name("not"), point.name("skip")) {
-            (_, Some(_)) => count.skipped += 1,
+        let mark = point.name("mark").map(|mark| mark.as_str());
+        let is_todo = mark.is_some_and(|mark| mark.eq_ignore_ascii_case("todo"));
+        match (point.name("not"), mark) {
+            (_, Some(_)) if !is_todo => count.skipped += 1,
+            (Some(_), Some(_)) => count.xfailed += 1,
             (Some(_), None) => count.failed += 1,
-            (None, None) => count.passed += 1,
+            (None, Some(_) | None) => count.passed += 1,
         }
     }
     let is_tap = count != TestCount::default() || planned.contains(&0);
@@ -336,6 +348,7 @@ fn prove(lines: &[&str]) -> Option<TestCount> {
         passed: total.saturating_sub(failed),
         failed,
         skipped: 0,
+        xfailed: 0,
     })
 }
 

@@ -11,7 +11,6 @@ use ralph_core::verdict::{self, CheckResult, Verdict};
 
 use crate::capture::{Capture, Captured};
 use crate::error::RunError;
-use crate::journal::millis;
 use crate::run::Run;
 
 /// How long a verify or test command may take.
@@ -97,14 +96,7 @@ impl Run {
             .await?;
         let output = capture.finish();
         self.add_output(command, &output, outcome.ended)?;
-        let check = CheckResult {
-            name: name.to_owned(),
-            command: command.to_owned(),
-            ended: outcome.ended,
-            duration_ms: millis(outcome.duration),
-            tests: verdict::count_tests(&output.both),
-            failure: output.failure(command, outcome.ended),
-        };
+        let check = output.check(name, command, &outcome);
         self.now.checks.insert(command.to_owned(), check.clone());
         Ok(check)
     }
@@ -121,14 +113,7 @@ impl Run {
             cwd.is_none() && self.pinned.contract().test_command.as_deref() == Some(command);
         self.now.checks.clear();
         if is_test {
-            let check = CheckResult {
-                name: "test_command".into(),
-                command: command.to_owned(),
-                ended: outcome.ended,
-                duration_ms: millis(outcome.duration),
-                tests: verdict::count_tests(&output.both),
-                failure: output.failure(command, outcome.ended),
-            };
+            let check = output.check("test_command", command, outcome);
             self.now.checks.insert(command.to_owned(), check);
         }
     }

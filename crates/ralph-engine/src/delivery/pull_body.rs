@@ -145,7 +145,7 @@ fn evidence(facts: &Facts<'_>) -> String {
     for check in facts.evidence {
         let tests = check
             .tests
-            .map(|count| format!(", {} passed, {} failed", count.passed, count.failed))
+            .map(|count| format!(", {count}"))
             .unwrap_or_default();
         let _ = writeln!(
             text,

@@ -11,7 +11,6 @@ use crate::actions::CHECK_TIMEOUT;
 use crate::capture::Capture;
 use crate::error::RunError;
 use crate::git::SandboxGit;
-use crate::journal::millis;
 use crate::prepare;
 use crate::run::{Run, attend};
 
@@ -148,20 +147,14 @@ impl Run {
             &output,
             outcome.ended,
         )?;
-        if !outcome.ended.is_success() {
+        let check = output.check(name, command, &outcome);
+        if !check.is_green() {
             self.log_error(&format!(
                 "clean room: `{command}`: {}; output ends:\n{}",
                 outcome.ended,
                 output.tail(20)
             ))?;
         }
-        Ok(CheckResult {
-            name,
-            command: command.to_owned(),
-            ended: outcome.ended,
-            duration_ms: millis(outcome.duration),
-            tests: verdict::count_tests(&output.both),
-            failure: output.failure(command, outcome.ended),
-        })
+        Ok(check)
     }
 }

@@ -216,12 +216,11 @@ impl Run {
             self.tell_tampering(findings)?;
             check
         };
-        let verb = if check.ended.is_success() {
-            "green"
-        } else {
-            "red"
-        };
-        self.log_activity(&format!("tests are {verb}: {}", check.ended))?;
+        let verb = if check.is_green() { "green" } else { "red" };
+        let count = check
+            .tests
+            .map_or_else(String::new, |tests| format!(", {tests}"));
+        self.log_activity(&format!("tests are {verb}: {}{count}", check.ended))?;
         let iteration = self.state().iteration;
         self.now.tests = Some(check.clone());
         self.journal.append(Event::TestsRun { iteration, check })?;

@@ -54,8 +54,12 @@ fn judge(evidence: &Evidence<'_>, verdict: &Record, success: &Record, findings: 
                 check["ended"]
             ));
         }
-        if !check["tests"].is_null() && executed(&check["tests"]) == 0 {
+        let tests = &check["tests"];
+        if !tests.is_null() && executed(tests) == 0 {
             findings.fail(format!("{name}: check `{called}` ran no test"));
+        }
+        if let Some(failed @ 1..) = tests["failed"].as_u64() {
+            findings.fail(format!("{name}: check `{called}` reports {failed} failed"));
         }
     }
     let contract = verdict.text("contract");

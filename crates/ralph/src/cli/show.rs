@@ -1,6 +1,7 @@
 //! `ralph show`: tells where a run stands.
 
 use ralph_core::state::RunState;
+use ralph_core::verdict::TestCount;
 use ralph_engine::store::RunDir;
 use serde::Serialize;
 
@@ -25,6 +26,7 @@ pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, CliErr
         output.json(&Shown {
             summary,
             steering: Steering::of(&state),
+            tests: state.verified_tests,
         })?;
     } else {
         let style = match output.look().columns() {
@@ -43,6 +45,9 @@ struct Shown {
     summary: Summary,
     #[serde(flatten)]
     steering: Steering,
+    /// The tests of the last verification, if they could be counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tests: Option<TestCount>,
 }
 
 fn block(
@@ -69,6 +74,8 @@ fn block(
         let green = if *green { "green" } else { "not green" };
         let verdict = format!("{} is {green} in a clean room", commit.short());
         lines.push(field("verified", &verdict));
+        let tests = state.verified_tests;
+        lines.extend(tests.map(|tests| field("tests", &tests.to_string())));
     }
     if let Some(pull) = &state.pull {
         lines.push(field("pr", &life::pull(pull)));

@@ -38,6 +38,7 @@ mod steering;
 mod strace;
 mod support;
 mod talking;
+mod test_counts;
 mod tokens;
 mod usage;
 mod verdicts;

@@ -38,7 +38,7 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
             ..
         } => {
             let mut lines = vec![claim(checkbox, *verified, why)];
-            let red = checks.iter().filter(|check| !check.ended.is_success());
+            let red = checks.iter().filter(|check| !check.is_green());
             lines.extend(red.map(|check| pieces::check(check).indented()));
             lines
         }

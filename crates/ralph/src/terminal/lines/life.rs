@@ -276,8 +276,10 @@ fn results(state: &RunState) -> Vec<String> {
     }
     if let Some((commit, green)) = &state.verified {
         let green = if *green { "verified" } else { "not green" };
+        let tests = state.verified_tests;
+        let tests = tests.map_or_else(String::new, |tests| format!(": {tests}"));
         lines.push(format!(
-            "commit {} is {green} in a clean room",
+            "commit {} is {green} in a clean room{tests}",
             commit.short()
         ));
     }

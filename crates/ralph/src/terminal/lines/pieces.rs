@@ -1,6 +1,6 @@
 //! Pieces that several lines share.
 
-use ralph_core::verdict::{CheckResult, TestCount};
+use ralph_core::verdict::CheckResult;
 
 use super::Style;
 use crate::terminal::line::{Line, Tone};
@@ -92,21 +92,10 @@ pub(super) fn asking(attempt: u32) -> String {
 pub(super) fn check(check: &CheckResult) -> Line {
     let counts = check
         .tests
-        .map_or_else(String::new, |tests| format!(", {}", tests_counted(&tests)));
-    judged(check.ended.is_success())
+        .map_or_else(String::new, |tests| format!(", {tests}"));
+    judged(check.is_green())
         .plain(&check.name)
         .quiet(&format!(" `{}`", check.command))
         .plain(&format!(" {}{counts}", check.ended))
         .at_right(&format::milliseconds(check.duration_ms))
-}
-
-/// Counts tests: `3 passed, 1 failed, 2 skipped`.
-pub(super) fn tests_counted(tests: &TestCount) -> String {
-    let mut parts = vec![format!("{} passed", tests.passed)];
-    for (number, word) in [(tests.failed, "failed"), (tests.skipped, "skipped")] {
-        if number > 0 {
-            parts.push(format!("{number} {word}"));
-        }
-    }
-    parts.join(", ")
 }

@@ -154,6 +154,15 @@ const FALSE_GREENS: &[Case] = &[
     ),
     case(
         "I12",
+        "tests that the runner reports as failed",
+        "check `test_command` reports 2 failed",
+        |world| {
+            world.event("verify_finished", 1)["checks"][0]["tests"]["failed"] = json!(2);
+            world.retell(|_| {});
+        },
+    ),
+    case(
+        "I12",
         "no tests",
         "check `test_command` ran no test",
         |world| {

@@ -116,7 +116,7 @@ fn the_verdict() {
 
 ── verification of bbbbbbbbbb ──
   clean room `local-2` is made
-  ✓ tests `make test` exit 0, 0 passed (1.5s)
+  ✗ tests `make test` exit 0, 0 passed (1.5s)
   ✗ bbbbbbbbbb is not green
     - no test was executed
   `local-2` is removed

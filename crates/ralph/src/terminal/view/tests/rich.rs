@@ -127,7 +127,7 @@ fn the_verdict() {
 
 <36>── </><1>verification of bbbbbbbbbb</><36> ──────────────────────────────────────────────────</>
   <2>clean room `local-2` is made</>
-  <32>✓</> tests<2> `make test`</> exit 0, 0 passed                                      <2>1.5s</>
+  <31>✗</> tests<2> `make test`</> exit 0, 0 passed                                      <2>1.5s</>
   <31>✗</> <1>bbbbbbbbbb is not green</>
     <2>- </>no test was executed
   <2>`local-2` is removed</>

@@ -77,6 +77,7 @@ fn check(name: &str, code: i32, tests: Option<TestCount>) -> CheckResult {
 
 fn counted(passed: u64, failed: u64, skipped: u64) -> TestCount {
     TestCount {
+        xfailed: 0,
         passed,
         failed,
         skipped,
