@@ -65,11 +65,16 @@ impl Invocation {
 
     /// Returns what the input of the process is.
     pub fn stdin(&self) -> Stdio {
-        if self.opening.is_empty() && self.input == Input::Nothing {
-            Stdio::null()
-        } else {
+        if self.needs_pipe() {
             Stdio::piped()
+        } else {
+            Stdio::null()
         }
+    }
+
+    /// Returns whether the input of the process is a pipe.
+    pub(super) fn needs_pipe(&self) -> bool {
+        !self.opening.is_empty() || self.input == Input::Piped
     }
 }
 

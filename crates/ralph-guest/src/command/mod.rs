@@ -1,7 +1,7 @@
 //! One command, from its command line to whatever it left behind.
 //!
 //! - `start` starts a command and `exec` attends it; `invocation` is its command line, `programs` finds its file, `pipes`
-//!   feeds it and takes its output, `ended` is how it ended; `tree` owns its processes.
+//!   feeds it and takes its output, `owned_pipes` creates them for another user, `ended` is how it ended; `tree` owns its processes.
 //! - `mark` is the number that every process of a command carries, `procfs` reads it back, `sweep`
 //!   finds and ends the processes that carry it, `live` knows the commands that run right now.
 //! - `environment` is what a command finds in its environment.
@@ -12,6 +12,7 @@ mod exec;
 mod invocation;
 mod live;
 mod mark;
+mod owned_pipes;
 mod pipes;
 #[cfg(target_os = "linux")]
 mod procfs;

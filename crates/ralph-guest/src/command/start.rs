@@ -12,6 +12,7 @@ use tokio::process::Command;
 
 use super::invocation::Invocation;
 use super::mark::{Mark, Marking};
+use super::owned_pipes::OwnedPipes;
 use super::programs;
 use super::tree::Tree;
 
@@ -69,14 +70,18 @@ impl Start<'_> {
             .args(arguments)
             .env_clear()
             .envs(self.variables)
-            .current_dir(path_of(directory, path))
-            .stdin(self.invocation.stdin())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        if let Some(User { user, group }) = self.user {
-            command.uid(user).gid(group);
-        }
-        Tree::spawn(command, mark, self.marking)
+            .current_dir(path_of(directory, path));
+        let pipes = if let Some(user) = self.user {
+            command.uid(user.user).gid(user.group);
+            Some(OwnedPipes::connect(&mut command, self.invocation, user)?)
+        } else {
+            command
+                .stdin(self.invocation.stdin())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped());
+            None
+        };
+        Tree::spawn(command, pipes, mark, self.marking)
     }
 }
 

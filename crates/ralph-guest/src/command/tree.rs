@@ -10,6 +10,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::live;
 use super::mark::{Mark, Marking};
+use super::owned_pipes::OwnedPipes;
 use super::sweep::{self, Owner};
 
 /// How long to wait between two passes for killed processes to disappear.
@@ -29,8 +30,14 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Starts a command, which is or makes itself the first of its own process group.
-    pub fn spawn(mut command: Command, mark: Mark, marking: Marking) -> io::Result<Self> {
+    /// Starts a command, which is or makes itself the first of its own process group. Pipes that
+    /// were created for it replace those of its own handle.
+    pub(super) fn spawn(
+        mut command: Command,
+        pipes: Option<OwnedPipes>,
+        mark: Mark,
+        marking: Marking,
+    ) -> io::Result<Self> {
         if marking == Marking::AtBirth {
             sweep::take_on(mark);
         }
@@ -43,12 +50,16 @@ impl Tree {
         if marking == Marking::Afterwards {
             sweep::put_mark(first, mark);
         }
-        Ok(Self {
+        let mut tree = Self {
             child,
             mark,
             first,
             ended: false,
-        })
+        };
+        if let Some(pipes) = pipes {
+            pipes.attach(&mut tree.child)?;
+        }
+        Ok(tree)
     }
 
     /// Returns its first process, which leads its process group.

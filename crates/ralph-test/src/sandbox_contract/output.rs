@@ -38,6 +38,34 @@ pub(super) async fn streams_are_separate(ground: &Ground<'_>) {
     assert_eq!((outcome.stdout_bytes, outcome.stderr_bytes), (9, 4));
 }
 
+pub(super) async fn standard_streams_can_be_opened_again(ground: &Ground<'_>) {
+    let mut lines = vec![
+        ("echo text > /dev/stdout", "text\n", ""),
+        ("echo text > /dev/stderr", "", "text\n"),
+        ("echo text >> /dev/stderr", "", "text\n"),
+        ("echo text | tee /dev/stderr", "text\n", "text\n"),
+        ("cat /dev/stdin", "input", ""),
+        ("sh -c 'echo text > /dev/stdout' 2>&1", "text\n", ""),
+    ];
+    // Not every Unix has these.
+    if ground
+        .sh("ls /proc/self/fd 2>/dev/null | wc -l")
+        .await
+        .trim()
+        != "0"
+    {
+        lines.push(("echo text > /proc/self/fd/1", "text\n", ""));
+        lines.push(("echo text > /proc/self/fd/2", "", "text\n"));
+        lines.push(("cat /proc/self/fd/0", "input", ""));
+    }
+    for (line, stdout, stderr) in lines {
+        let (outcome, output) = ground.exec(shell(line).with_stdin("input")).await;
+        let found = (output.stdout_text(), output.stderr_text());
+        assert_eq!(found, (stdout.to_owned(), stderr.to_owned()), "{line}");
+        assert_eq!(outcome.ended, Ended::Exited(0), "{line}");
+    }
+}
+
 pub(super) async fn bytes_are_exact(ground: &Ground<'_>) {
     let line = r"printf '\377\000\r\033[31m\033]52;c;eA==\007\303'";
     let (_, output) = ground.exec(shell(line)).await;

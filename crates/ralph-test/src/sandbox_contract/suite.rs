@@ -32,7 +32,7 @@ pub async fn sandbox_contract(provider: &dyn SandboxProvider) {
     promises! {
         endings: exit_codes_are_exact what_cannot_run_is_126_or_127 signals_are_told_apart
             argv_needs_no_shell a_missing_program_is_an_error;
-        output: streams_are_separate bytes_are_exact output_comes_while_the_command_runs
+        output: streams_are_separate standard_streams_can_be_opened_again bytes_are_exact output_comes_while_the_command_runs
             input_comes_back input_may_be_ignored input_ends
             input_may_come_later a_flood_is_counted_and_cut_in_pieces
             the_last_bytes_are_never_lost;

@@ -1,0 +1,67 @@
+//! Pipes that belong to the user a command runs as.
+//!
+//! A pipe belongs to the user that created it, and opening `/dev/stderr` opens the pipe again: the
+//! kernel then checks its owner. A command of another user could write to its own output, but not
+//! open it.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::fchown;
+use std::process::{self, Stdio};
+
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+use super::invocation::Invocation;
+use super::start::User;
+
+/// The ends of a command's pipes that stay in this process.
+pub(super) struct OwnedPipes {
+    stdin: Option<OwnedFd>,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+}
+
+impl OwnedPipes {
+    /// Creates the pipes of a command, gives them to its user and connects the command to them.
+    pub(super) fn connect(
+        command: &mut Command,
+        invocation: &Invocation,
+        user: User,
+    ) -> io::Result<Self> {
+        let (stdout, stdout_end) = io::pipe()?;
+        let (stderr, stderr_end) = io::pipe()?;
+        // Both ends of a pipe are one inode.
+        give(&stdout, user)?;
+        give(&stderr, user)?;
+        command.stdout(stdout_end).stderr(stderr_end);
+        let stdin = if invocation.needs_pipe() {
+            let (stdin_end, stdin) = io::pipe()?;
+            give(&stdin, user)?;
+            command.stdin(stdin_end);
+            Some(stdin.into())
+        } else {
+            command.stdin(Stdio::null());
+            None
+        };
+        Ok(Self {
+            stdin,
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+        })
+    }
+
+    /// Hands the kept ends to the started command's handle.
+    pub(super) fn attach(self, child: &mut Child) -> io::Result<()> {
+        child.stdin = self
+            .stdin
+            .map(|end| ChildStdin::from_std(process::ChildStdin::from(end)))
+            .transpose()?;
+        child.stdout = Some(ChildStdout::from_std(self.stdout.into())?);
+        child.stderr = Some(ChildStderr::from_std(self.stderr.into())?);
+        Ok(())
+    }
+}
+
+fn give(pipe: impl AsFd, User { user, group }: User) -> io::Result<()> {
+    fchown(pipe, Some(user), Some(group))
+}
