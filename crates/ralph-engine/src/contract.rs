@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use ralph_core::id::Digest;
 use ralph_core::lint;
+use ralph_core::secret::Redactor;
 use ralph_core::task::{Checkbox, Contract, TaskFile};
 
 use crate::durable::{self, StoreError};
@@ -153,12 +154,14 @@ impl Pinned {
     }
 
     /// Looks whether a person changed the contract, and takes a usable change up.
-    pub fn take_up(&mut self) -> Result<Option<Taken>, StoreError> {
+    ///
+    /// A text with a known secret is rejected: it would reach the sandbox, prompts and the saved state.
+    pub fn take_up(&mut self, redactor: &Redactor) -> Result<Option<Taken>, StoreError> {
         if let Ok(host) = std::fs::read(self.dir.contract()) {
             let host_now = Digest::of(&host);
             if self.host_seen.as_ref() != Some(&host_now) {
                 self.host_seen = Some(host_now);
-                return self.take_up_host(&host);
+                return self.take_up_host(&host, redactor);
             }
         }
         let Some((bytes, source_now)) = read(&self.source) else {
@@ -168,15 +171,19 @@ impl Pinned {
             return Ok(None);
         }
         self.source_seen = Some(source_now);
-        self.consider(&bytes)
+        self.consider(&bytes, redactor)
     }
 
     /// Takes up a change of the run's own copy; one that cannot be used is put aside.
-    fn take_up_host(&mut self, host: &[u8]) -> Result<Option<Taken>, StoreError> {
-        let taken = match self.consider(host)? {
+    fn take_up_host(
+        &mut self,
+        host: &[u8],
+        redactor: &Redactor,
+    ) -> Result<Option<Taken>, StoreError> {
+        let taken = match self.consider(host, redactor)? {
             Some(Taken::Rejected(why)) => {
                 let aside = self.dir.rejected_contract();
-                durable::write(&aside, host)?;
+                durable::write(&aside, &redactor.redact_bytes(host))?;
                 let aside = aside.display();
                 Some(Taken::Rejected(format!("{why}; the text is in `{aside}`")))
             }
@@ -188,7 +195,11 @@ impl Pinned {
         Ok(taken)
     }
 
-    fn consider(&mut self, bytes: &[u8]) -> Result<Option<Taken>, StoreError> {
+    fn consider(&mut self, bytes: &[u8], redactor: &Redactor) -> Result<Option<Taken>, StoreError> {
+        if let Some(name) = redactor.known_in(bytes) {
+            let why = format!("the text contains the value of `{name}`");
+            return Ok(Some(Taken::Rejected(why)));
+        }
         let report = lint::check(bytes);
         let usable = report.is_ok();
         let task = match report.task {

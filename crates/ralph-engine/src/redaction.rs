@@ -68,16 +68,15 @@ mod tests {
 
     #[test]
     fn only_values_are_cut_out() {
-        let secrets = ["10000000", "iteration"]
+        let secrets = ["4929123456781234", "iteration-9"]
             .map(|value| (value.to_owned(), Secret::new(value.to_owned())));
         let redactor = Redactor::new(secrets.into());
-        let value =
-            json!({"iteration": 10_000_000, "text": ["in iteration 10000000"], "none": null});
+        let value = json!({"iteration-9": 4_929_123_456_781_234_u64, "text": ["in iteration-9 4929123456781234"], "none": null});
         let path = Path::new("x");
         let line = to_line(&redactor, &value, path).unwrap();
         assert_eq!(
             line,
-            r#"{"iteration":10000000,"text":["in [REDACTED:iteration] [REDACTED:10000000]"],"none":null}"#.to_owned() + "\n"
+            r#"{"iteration-9":4929123456781234,"text":["in [REDACTED:iteration-9] [REDACTED:4929123456781234]"],"none":null}"#.to_owned() + "\n"
         );
         let clean = json!({"a": 1});
         assert_eq!(to_line(&redactor, &clean, path).unwrap(), "{\"a\":1}\n");

@@ -1,28 +1,53 @@
 //! The replies that a run recorded, for replaying them.
 
+use std::collections::BTreeMap;
+
 use ralph_core::event::Event;
+use ralph_core::id::Digest;
 
 use crate::durable::StoreError;
 use crate::journal::{self, JournalError};
 pub use crate::steps::{Attempt, Responses};
 use crate::store::RunDir;
 
-/// Returns all recorded replies with the iteration they belong to, in order.
-pub fn of(dir: &RunDir) -> Result<Vec<(u32, Attempt)>, JournalError> {
+/// A reply that a run recorded.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The iteration that asked for it.
+    pub iteration: u32,
+    /// The reply as it was stored.
+    pub attempt: Attempt,
+    /// Whether the stored reply is what the model wrote. A redacted one must not be performed.
+    pub is_original: bool,
+}
+
+/// Returns all recorded replies, in order.
+pub fn of(dir: &RunDir) -> Result<Vec<Recorded>, JournalError> {
     let mut replies = Vec::new();
+    let mut originals: BTreeMap<u32, Digest> = BTreeMap::new();
     for record in journal::read(&dir.journal())? {
+        if let Event::ModelReplied {
+            attempt, response, ..
+        } = record.event
+        {
+            originals.insert(attempt, response);
+            continue;
+        }
         let Event::IterationFinished { iteration, .. } = record.event else {
             continue;
         };
         let path = dir.iteration(iteration).join("response.json");
         let text = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
         let responses: Responses = serde_json::from_slice(&text).unwrap_or_default();
-        replies.extend(
-            responses
-                .attempts
-                .into_iter()
-                .map(|attempt| (iteration, attempt)),
-        );
+        let originals = std::mem::take(&mut originals);
+        replies.extend(responses.attempts.into_iter().map(|attempt| {
+            let stored = Digest::of(attempt.reply.as_bytes());
+            Recorded {
+                iteration,
+                is_original: originals.get(&attempt.attempt) == Some(&stored),
+                attempt,
+            }
+        }));
     }
     Ok(replies)
 }

@@ -395,7 +395,7 @@ impl Run {
     }
 
     fn take_up_contract(&mut self) -> Result<bool, RunError> {
-        let Some(taken) = self.pinned.take_up()? else {
+        let Some(taken) = self.pinned.take_up(&self.outside.redactor)? else {
             return Ok(false);
         };
         match taken {

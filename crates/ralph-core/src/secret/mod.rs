@@ -9,14 +9,18 @@
 //!   every line of a multi-line secret on its own;
 //! - **unknown tokens**, by the shapes that the big issuers give theirs.
 //!
-//! What it cannot find: a known secret shorter than [`Redactor::LEAST_BYTES`], one that is split by
-//! colour codes, spaced out, reversed, compressed or encrypted, and an unknown token without a
-//! telling shape.
+//! What it cannot find: a known secret that is too short or too common to search for
+//! ([`Redactor::unsearchable`]), one that is split by colour codes, spaced out, reversed, compressed
+//! or encrypted, and an unknown token without a telling shape.
+//!
+//! Redaction is for text that is shown or stored. Text that is performed, such as the content of a
+//! file or a command, is checked with [`Redactor::known_in`] and refused or left as it is.
 //!
 //! A stream is redacted as it passes. Whatever the chunks are, the output is that of the whole
 //! text: each decision depends on the bytes from one position on, and where more bytes could
 //! change it, exactly those bytes wait.
 
+mod common;
 mod cover;
 mod encode;
 mod needles;
@@ -30,6 +34,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+pub use common::Unsearchable;
 pub use redactor::{Hits, Redactor, Shapes};
 pub use stream::RedactStream;
 pub use value::Secret;

@@ -5,6 +5,7 @@
 //! thousands of needles this stays in the fastest cache, and the needles can be wiped.
 
 use super::Secret;
+use super::common;
 use super::cover::Cover;
 use super::encode::{Form, forms};
 
@@ -39,12 +40,12 @@ enum Start {
 }
 
 impl Needles {
-    /// Prepares the spellings of some secrets; those that are too short are left out.
+    /// Prepares the spellings of some secrets; those that are too short or too common are left out.
     pub(super) fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         let mut sorted = Vec::new();
         for (secret, value) in secrets.into_iter().enumerate() {
             let value = value.expose().trim();
-            if value.len() >= LEAST_BYTES {
+            if common::unsearchable(value).is_none() {
                 let spelt = forms(value).into_iter();
                 sorted.extend(spelt.map(|bytes| Needle { bytes, secret }));
             }

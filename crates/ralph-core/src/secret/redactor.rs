@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::common::{self, Unsearchable};
 use super::needles::{LEAST_BYTES, Needles};
 use super::{RedactStream, Secret};
 
@@ -28,9 +29,10 @@ pub enum Shapes {
 }
 
 struct Inner {
+    names: Vec<String>,
     placeholders: Vec<String>,
     needles: Needles,
-    too_short: Vec<String>,
+    unsearchable: Vec<(String, Unsearchable)>,
     known: AtomicU64,
     by_shape: AtomicU64,
 }
@@ -53,22 +55,24 @@ impl Redactor {
     /// Prepares for some known secrets, each with the name that its placeholder shows.
     ///
     /// Without any it still finds tokens by their shape. Blanks around a secret do not count.
+    /// Secrets that are too short or too common are left out; [`Redactor::unsearchable`] lists them.
     pub fn new(secrets: Vec<(String, Secret)>) -> Self {
+        let reason = |secret: &Secret| common::unsearchable(secret.expose());
         let needles = Needles::new(secrets.iter().map(|(_, secret)| secret));
         let placeholders = secrets
             .iter()
             .map(|(name, _)| format!("[REDACTED:{}]", sanitised(name)))
             .collect();
-        let too_short = secrets
-            .into_iter()
-            .filter(|(_, secret)| secret.expose().trim().len() < LEAST_BYTES)
-            .map(|(name, _)| name)
+        let unsearchable = secrets
+            .iter()
+            .filter_map(|(name, secret)| Some((name.clone(), reason(secret)?)))
             .collect();
         Self {
             inner: Arc::new(Inner {
+                names: secrets.into_iter().map(|(name, _)| name).collect(),
                 placeholders,
                 needles,
-                too_short,
+                unsearchable,
                 known: AtomicU64::new(0),
                 by_shape: AtomicU64::new(0),
             }),
@@ -122,9 +126,31 @@ impl Redactor {
         }
     }
 
-    /// Returns the names of the secrets that are too short to be looked for.
-    pub fn too_short(&self) -> &[String] {
-        &self.inner.too_short
+    /// Returns the secrets that are not searched for, by name, with the reason.
+    pub fn unsearchable(&self) -> &[(String, Unsearchable)] {
+        &self.inner.unsearchable
+    }
+
+    /// Returns the name of the first known secret in a text, in whatever spelling.
+    ///
+    /// Text that is going to be performed is checked with this and never rewritten.
+    pub fn known_in(&self, text: &[u8]) -> Option<&str> {
+        let mut covers = Vec::new();
+        self.inner.needles.scan(text, 0, true, &mut covers);
+        let first = covers.iter().min_by_key(|cover| cover.from)?;
+        Some(&self.inner.names[first.secret?])
+    }
+
+    /// Returns the name of a known secret whose placeholder is in a text.
+    ///
+    /// Such a text is a copy of something that was redacted, not the original.
+    pub fn placeholder_in(&self, text: &str) -> Option<&str> {
+        if !text.contains("[REDACTED:") {
+            return None;
+        }
+        let shown = |placeholder: &String| text.contains(placeholder.as_str());
+        let index = self.inner.placeholders.iter().position(shown)?;
+        Some(&self.inner.names[index])
     }
 
     pub(super) fn shapes(&self) -> Shapes {
@@ -206,20 +232,52 @@ mod tests {
         );
     }
 
+    fn redactor(secrets: &[(&str, &str)]) -> Redactor {
+        let secret = |(name, value): &(&str, &str)| {
+            let value = (*value).to_owned();
+            ((*name).to_owned(), Secret::new(value))
+        };
+        Redactor::new(secrets.iter().map(secret).collect())
+    }
+
     #[test]
-    fn it_says_what_it_cannot_protect() {
-        let secrets = [
+    fn it_reports_what_it_cannot_protect() {
+        let redactor = redactor(&[
             ("SHORT", "1234567"),
             ("BLANK", "   1234567   "),
-            ("LONG", "12345678"),
+            ("POSTGRES_PASSWORD", "postgres"),
+            ("LONG", "s3nt1nel"),
+        ]);
+        let reported = [
+            ("SHORT".to_owned(), Unsearchable::Short),
+            ("BLANK".to_owned(), Unsearchable::Short),
+            ("POSTGRES_PASSWORD".to_owned(), Unsearchable::Common),
         ];
-        let secrets = secrets.map(|(name, value)| (name.to_owned(), Secret::new(value.to_owned())));
-        let redactor = Redactor::new(secrets.into());
-        assert_eq!(redactor.too_short(), ["SHORT", "BLANK"]);
+        assert_eq!(redactor.unsearchable(), reported);
         assert_eq!(
-            redactor.redact("1234567 12345678"),
-            "1234567 [REDACTED:LONG]"
+            redactor.redact("1234567 image: postgres:16 s3nt1nel"),
+            "1234567 image: postgres:16 [REDACTED:LONG]"
         );
+    }
+
+    #[test]
+    fn a_known_secret_is_named() {
+        let redactor = redactor(&[("A", "correct horse"), ("my token", "hunter2hunter2")]);
+        for (text, name) in [
+            ("nothing", None),
+            ("x hunter2hunter2, correct horse", Some("my token")),
+            ("68756e7465723268756e74657232", Some("my token")),
+            ("AKIAIOSFODNN7EXAMPLE", None),
+        ] {
+            assert_eq!(redactor.known_in(text.as_bytes()), name, "{text}");
+        }
+        for (text, name) in [
+            ("a [REDACTED] value", None),
+            ("a [REDACTED:OTHER] value", None),
+            ("a [REDACTED:my_token] value", Some("my token")),
+        ] {
+            assert_eq!(redactor.placeholder_in(text), name, "{text}");
+        }
     }
 
     #[test]

@@ -24,7 +24,6 @@ impl Run {
             clean_message(message),
             self.trailer(index)
         );
-        let message = self.outside.redactor.redact(&message).into_owned();
         let findings = self.workspace.guard_git(&*self.sandbox).await?;
         self.tell_tampering(findings)?;
         let own = self.pinned.own_files();

@@ -7,6 +7,7 @@ use ralph_core::patch;
 use ralph_core::path::{SandboxPath, WorkspacePath};
 use ralph_core::ports::{SandboxError, WriteMode};
 
+use super::cleared::copied_placeholder;
 use super::perform::Effect;
 use crate::error::RunError;
 use crate::run::Run;
@@ -95,7 +96,25 @@ impl Run {
         if comparable && intended.as_ref() == Some(&now) {
             return Ok(FileStep::AlreadyDone(now));
         }
-        Ok(new_content(action, path, old))
+        let before = old.clone().unwrap_or_default();
+        let step = new_content(action, path, old);
+        Ok(self.without_placeholders(step, &before))
+    }
+
+    /// Refuses content that has the redacted form of a line in place of the line itself.
+    fn without_placeholders(&self, step: FileStep, before: &[u8]) -> FileStep {
+        let FileStep::Write { path, bytes, .. } = &step else {
+            return step;
+        };
+        let redactor = &self.outside.redactor;
+        let Some(line) = copied_placeholder(redactor, before, bytes) else {
+            return step;
+        };
+        let why = format!(
+            "line {line} of `{path}` would be the redacted form of a line that is there now; `[REDACTED]` \
+             stands for text that is not shown, so leave that line out of the change"
+        );
+        FileStep::Not(ActionResult::Refused { why })
     }
 
     pub(super) async fn do_file_step(&mut self, step: FileStep) -> Result<Effect, RunError> {

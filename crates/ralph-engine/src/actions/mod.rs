@@ -1,7 +1,8 @@
-//! Performing what a model asked for: the order and the records in `perform`, files in `file_step`,
-//! commits in `commit`, and in `claims` the look whether a claimed box is really done.
+//! Performs a model's actions: `cleared` refuses those with a known secret, `perform` keeps order and
+//! records, `file_step` writes and patches, `commit` commits, `claims` verifies claimed boxes.
 
 mod claims;
+mod cleared;
 mod commit;
 mod file_step;
 mod perform;

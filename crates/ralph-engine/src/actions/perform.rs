@@ -13,6 +13,7 @@ use ralph_core::ports::{Exec, SandboxError};
 use ralph_core::task::OnActionError;
 use serde::Serialize;
 
+use super::cleared::Cleared;
 use crate::capture::{Capture, Captured};
 use crate::control::Wish;
 use crate::error::RunError;
@@ -225,7 +226,13 @@ impl Run {
             )?;
         }
         let started = self.outside.clock.monotonic();
-        let effect = self.effect_of(index, action, pending).await?;
+        let effect = match Cleared::check(action, &self.outside.redactor) {
+            Ok(cleared) => self.effect_of(index, cleared, pending).await?,
+            Err(why) => {
+                self.intend(index, action, None)?;
+                Effect::refused(why)
+            }
+        };
         let took = self.outside.clock.monotonic().saturating_sub(started);
         self.tell(index, action, effect, took)
     }
@@ -234,9 +241,10 @@ impl Run {
     async fn effect_of(
         &mut self,
         index: usize,
-        action: &Action,
+        cleared: Cleared<'_>,
         pending: Option<Pending>,
     ) -> Result<Effect, RunError> {
+        let action = cleared.action();
         match action {
             Action::Run {
                 command,
@@ -286,7 +294,7 @@ impl Run {
             iteration,
             index,
             action: action.kind().to_owned(),
-            label: action.label(),
+            label: self.outside.redactor.redact(&action.label()).into_owned(),
             after,
         })?;
         Ok(())

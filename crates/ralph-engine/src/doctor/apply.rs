@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use ralph_core::doctor::{self, AppliedBy, Freedom, Report};
+use ralph_core::doctor::{self, AppliedBy, Freedom, Report, SpecEdit};
 use ralph_core::event::Event;
 
 use crate::desk::Desk;
@@ -70,15 +70,36 @@ impl Desk<'_> {
         // A person may have changed it since; their text is what is edited.
         let text = std::fs::read_to_string(&path)
             .unwrap_or_else(|_| self.pinned.task().with_ticks(&self.state().ticked));
-        match doctor::edit_body(&text, &report.spec_edits, freedom) {
+        let (edits, mut refused) = self.without_secrets(&report.spec_edits);
+        match doctor::edit_body(&text, &edits, freedom) {
             Ok(edited) => {
                 if !edited.applied.is_empty() {
                     durable::write(&path, edited.text.as_bytes())?;
                 }
-                Ok((edited.applied.len(), edited.refused))
+                refused.extend(edited.refused);
+                Ok((edited.applied.len(), refused))
             }
             Err(why) => Ok((0, vec![format!("the task file cannot be edited: {why}")])),
         }
+    }
+
+    /// Separates the edits that can be applied from the reasons to refuse the others.
+    ///
+    /// The journal has a redacted copy of the report, which a restarted run reads. A placeholder in it
+    /// must not become part of the task.
+    fn without_secrets(&self, edits: &[SpecEdit]) -> (Vec<SpecEdit>, Vec<String>) {
+        let redactor = &self.outside.redactor;
+        let mut refused = Vec::new();
+        let usable = edits.iter().filter(|edit| {
+            let why = match redactor.known_in(edit.replace.as_bytes()) {
+                Some(name) => format!("the text contains the value of `{name}`"),
+                None if edit.replace.contains("[REDACTED") => "the text was redacted".to_owned(),
+                None => return true,
+            };
+            refused.push(format!("edit \"{}\": {why}", redactor.redact(&edit.why)));
+            false
+        });
+        (usable.cloned().collect(), refused)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Asking the model: one question, one repair, and only what can be read is performed.
 
-use ralph_core::action::{self, Response};
+use ralph_core::action::{self, Action, Response};
 use ralph_core::event::{ActionResult, Event};
 use ralph_core::ports::Finish;
 use ralph_core::{budget, prompt};
@@ -56,7 +56,7 @@ impl Run {
                 ..
             }) = last
             {
-                request = prompt::build_repair(&first, reply, errors);
+                request = self.redacted(prompt::build_repair(&first, reply, errors));
             }
             let limits = self.pinned.contract().limits();
             if budget::exhausted(&limits, &self.spent()).is_some() {
@@ -79,9 +79,28 @@ impl Run {
         responses: &mut Responses,
     ) -> Result<Option<Response>, RunError> {
         match read(reply) {
-            Ok(response) => self.accept(response).map(Some),
+            Ok(response) => self.accept(self.with_shown_redacted(response)).map(Some),
             Err(errors) => self.reject(responses, errors).map(|()| None),
         }
+    }
+
+    /// Redacts the parts of a response that are only shown. Those that are performed stay as they are.
+    fn with_shown_redacted(&self, mut response: Response) -> Response {
+        let clean = |text: &mut String| *text = self.outside.redactor.redact(text).into_owned();
+        clean(&mut response.summary);
+        for action in &mut response.actions {
+            match action {
+                Action::Rotate { reason }
+                | Action::Pause { reason }
+                | Action::StopSuccess { reason }
+                | Action::StopFailure { reason } => clean(reason),
+                Action::Run { .. }
+                | Action::Patch { .. }
+                | Action::Write { .. }
+                | Action::Commit { .. } => {}
+            }
+        }
+        response
     }
 
     fn accept(&mut self, response: Response) -> Result<Response, RunError> {

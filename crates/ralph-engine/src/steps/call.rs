@@ -8,7 +8,6 @@ use ralph_core::event::Event;
 use ralph_core::id::Digest;
 use ralph_core::ports::{LONGEST_RETRY_WAIT, ModelError, ModelRequest, Reply};
 use ralph_core::price;
-use ralph_core::secret::Shapes;
 
 use super::quota;
 use super::responses::{Attempt, Responses};
@@ -127,21 +126,21 @@ impl Run {
         Ok(heard.ok())
     }
 
-    /// Puts a reply on disk and charges it, before anything of it is read: the provider bills it even
-    /// when it is unreadable. It is performed without known secrets, but with texts that only look like
-    /// one: they may well belong to the code. On disk it is without both.
+    /// Stores a reply and charges it before it is parsed: the provider bills unreadable replies, too.
+    ///
+    /// The stored copy is redacted; the reply itself is performed as the model wrote it. The journal has
+    /// the digest of the original, so that a redacted copy is never mistaken for it after a restart.
     fn record(
         &mut self,
         reply: Reply,
         responses: &mut Responses,
         waited: Duration,
     ) -> Result<Attempt, RunError> {
-        let known_only = self.outside.redactor.looking_for(Shapes::None);
         let attempt = Attempt {
             attempt: self.attempts(),
             model: self.outside.model.name().to_owned(),
             answered_by: reply.answered_by,
-            reply: known_only.redact(beginning(&reply.text)).into_owned(),
+            reply: beginning(&reply.text).to_owned(),
             finish: reply.finish,
             usage: reply.usage,
             error: None,

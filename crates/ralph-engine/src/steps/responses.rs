@@ -1,4 +1,4 @@
-//! `response.json`: every reply of an iteration, as it was performed.
+//! `response.json`: every reply of an iteration, redacted.
 
 use ralph_core::id::Digest;
 use ralph_core::ports::{Finish, Usage};
@@ -26,7 +26,7 @@ pub struct Attempt {
     /// The model that answered, in the provider's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,
-    /// The answer; on disk without secrets.
+    /// The answer: as the model wrote it in memory, redacted on disk.
     pub reply: String,
     /// Why the model stopped writing.
     pub finish: Finish,
@@ -54,7 +54,10 @@ impl Run {
         responses
     }
 
-    /// Returns the reply that was there before a restart and that nothing was found wrong with yet.
+    /// Returns the last reply from before a restart, unless it was rejected.
+    ///
+    /// A reply that was redacted on its way to the disk has another digest and is not returned: its
+    /// placeholders must not be performed.
     pub(super) fn reply_on_disk(&self, responses: &Responses) -> Option<Attempt> {
         let expected = self.state().open.as_ref()?.response.clone()?;
         let last = responses.attempts.last()?;

@@ -12,12 +12,15 @@ impl Run {
     /// Builds the prompt of the open iteration.
     pub(super) fn request(&self) -> Result<ModelRequest, RunError> {
         let request = prompt::build(&self.snapshot()?);
-        let redactor = &self.outside.redactor;
-        Ok(ModelRequest {
-            system: request.system,
-            user: redactor.redact(&request.user).into_owned(),
-            schema: request.schema,
-        })
+        Ok(self.redacted(request))
+    }
+
+    /// Redacts the part of a request that quotes files, output and replies.
+    pub(super) fn redacted(&self, request: ModelRequest) -> ModelRequest {
+        ModelRequest {
+            user: self.outside.redactor.redact(&request.user).into_owned(),
+            ..request
+        }
     }
 
     fn snapshot(&self) -> Result<Snapshot, RunError> {

@@ -12,8 +12,8 @@ pub struct RecordedReply {
     pub iteration: u32,
     /// Which call of the iteration it was.
     pub attempt: u32,
-    /// The reply, byte for byte.
-    pub text: String,
+    /// The reply, byte for byte; `None` if only a redacted copy of it was stored.
+    pub text: Option<String>,
     /// The tokens that were counted then.
     pub usage: Usage,
 }
@@ -50,8 +50,15 @@ impl Model for Replay {
             model: self.name.clone(),
             message: "the recorded run has no more replies".into(),
         })?;
+        let text = recorded.text.clone().ok_or_else(|| ModelError::Broken {
+            model: self.name.clone(),
+            message: format!(
+                "reply {} of the recorded run was redacted when it was stored, so it cannot be performed again",
+                index + 1
+            ),
+        })?;
         Ok(Reply {
-            text: recorded.text.clone(),
+            text,
             usage: recorded.usage,
             finish: Finish::Complete,
             answered_by: None,
@@ -69,7 +76,7 @@ mod tests {
         RecordedReply {
             iteration,
             attempt,
-            text: text.into(),
+            text: Some(text.into()),
             usage: Usage {
                 input_tokens: u64::from(iteration),
                 output_tokens: u64::from(attempt),
@@ -118,6 +125,21 @@ mod tests {
         assert_eq!(ask(&model).await, "d (reply 4, 11)");
         assert_eq!(ask(&model).await, NO_MORE);
         assert_eq!(ask(&model).await, NO_MORE);
+    }
+
+    #[tokio::test]
+    async fn a_reply_that_was_redacted_is_not_given_again() {
+        let redacted = RecordedReply {
+            text: None,
+            ..recorded(1, 1, "")
+        };
+        let model = Replay::load("r-1", vec![redacted, recorded(2, 1, "b")], 0);
+        assert_eq!(
+            ask(&model).await,
+            "model `replay:r-1` cannot answer: reply 1 of the recorded run was redacted when it was \
+             stored, so it cannot be performed again"
+        );
+        assert_eq!(ask(&model).await, "b (reply 2, 3)");
     }
 
     #[tokio::test]

@@ -44,6 +44,7 @@ mod replay;
 mod resume;
 mod run;
 mod runs;
+mod secrets;
 mod selftest;
 mod show;
 mod show_steering;

@@ -1,5 +1,6 @@
 //! From a task file and flags to a complete plan. Nothing is started and nothing is written.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ralph_core::id::{CommitId, RunId};
@@ -21,6 +22,7 @@ use super::error::CliError;
 use super::exit::ExitCode;
 use super::lint as lint_command;
 use super::network;
+use super::secrets;
 use crate::wire::Wiring;
 use crate::wire::models::{absolute_script, listed_price, of_agent};
 
@@ -91,6 +93,7 @@ pub(super) async fn plan(
 ) -> Result<Planned, CliError> {
     let git = wiring.git()?;
     require_git(&git).await?;
+    secrets::refuse_in_task(&task.with_ticks(&BTreeSet::new()), &wiring.redactor)?;
     let contract = &task.contract;
     let agent = access.map(|access| access.plan(args.model.as_ref()));
     let sandbox = sandbox_name(args, Some(&task), context)?;
@@ -115,6 +118,7 @@ pub(super) async fn plan(
     let (network, idle_list) = network.unzip();
     notices.extend(idle_list.flatten());
     notices.extend(access.and_then(Access::destination));
+    notices.extend(secrets::warning(&wiring.redactor));
     let plan = RunPlan {
         run: new_id(wiring.clock.now()),
         task_id: contract.task_id.clone(),

@@ -11,6 +11,7 @@ use super::drive::drive;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::prune;
+use super::secrets;
 use super::steer;
 
 /// Tells a waiting process to go on, or takes the run over.
@@ -45,6 +46,7 @@ pub(super) async fn resume(
             )
         })?;
     }
+    secrets::refuse_redacted_plan(&state.plan)?;
     let mode = context.view_mode(is_json, &context.settings()?);
     let joined = wiring.join(&state.plan, access, dir.root()).await?;
     let outside = wiring.outside(&state.plan, &state.model_choice(), &state.script, joined)?;

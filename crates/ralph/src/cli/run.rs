@@ -16,6 +16,7 @@ use super::image;
 use super::planning::{self, Planned};
 use super::prune;
 use super::resume;
+use super::secrets;
 use super::unfinished::{self, Choice};
 use crate::terminal::line::Line;
 use crate::terminal::lines::life;
@@ -40,6 +41,7 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Cl
     let wiring = context.wiring()?;
     let ways = (context, &wiring);
     let planned = planning::plan(&args, file, task, access.as_ref(), ways).await?;
+    secrets::refuse_in_plan(&planned.plan, &wiring.redactor)?;
     if args.dry_run {
         show_plan(&planned, args.json, context)?;
         return Ok(ExitCode::Success);

@@ -46,9 +46,6 @@ const AGENT_CREDENTIALS: [&str; 6] = [
     "OPENAI_API_KEY",
 ];
 
-/// Shorter values of a variable are no secret worth hiding: they would black out ordinary words.
-const LEAST_SECRET_BYTES: usize = 8;
-
 /// How much of a `.env` is read.
 const MAX_DOTENV_BYTES: u64 = 256 * 1024;
 
@@ -235,11 +232,12 @@ impl Environment {
             .collect()
     }
 
-    /// Returns everything that looks like a secret, by name and value, for the redactor.
+    /// Returns everything that looks like a secret, by name and value, for the redactor. The redactor
+    /// decides which values can be searched for.
     pub fn secrets(&self) -> Vec<(String, String)> {
         self.variables
             .iter()
-            .filter(|(name, value)| value.len() >= LEAST_SECRET_BYTES && is_secret_name(name))
+            .filter(|(name, value)| !value.trim().is_empty() && is_secret_name(name))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect()
     }
@@ -373,12 +371,12 @@ mod tests {
         let environment = Environment::for_test(&[
             ("A_KEY", "short"),
             ("B_KEY", "long enough"),
+            ("EMPTY_KEY", " "),
             ("NOTHING", "long enough"),
         ]);
-        assert_eq!(
-            environment.secrets(),
-            [("B_KEY".to_owned(), "long enough".to_owned())]
-        );
+        let secrets = [("A_KEY", "short"), ("B_KEY", "long enough")];
+        let secrets = secrets.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(environment.secrets(), secrets);
         assert_eq!(environment.credential("A_KEY"), Some("short"));
         assert_eq!(environment.credential("NOTHING"), None);
     }

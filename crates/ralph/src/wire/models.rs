@@ -187,11 +187,11 @@ impl Models {
         let recorded = replies::of(&self.state.run(&id))?;
         let recorded = recorded
             .into_iter()
-            .map(|(iteration, attempt)| RecordedReply {
-                iteration,
-                attempt: attempt.attempt,
-                text: attempt.reply,
-                usage: attempt.usage,
+            .map(|recorded| RecordedReply {
+                iteration: recorded.iteration,
+                attempt: recorded.attempt.attempt,
+                text: recorded.is_original.then_some(recorded.attempt.reply),
+                usage: recorded.attempt.usage,
             })
             .collect();
         Ok(Arc::new(Replay::load(id.as_str(), recorded, used)))

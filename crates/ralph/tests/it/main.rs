@@ -23,6 +23,7 @@ mod images;
 mod live_steering;
 mod looks;
 mod models;
+mod performed;
 mod project;
 mod proxy;
 mod reading;

@@ -132,6 +132,12 @@ fn a_secret_of_the_environment_goes_nowhere() {
     }
 }
 
+/// Returns a shell word that becomes a secret only in the sandbox.
+fn spelled(secret: &str) -> String {
+    let (head, tail) = secret.split_at(7);
+    format!("\"$(printf %s%s {head} {tail})\"")
+}
+
 #[test]
 fn a_secret_that_the_model_says_is_not_repeated() {
     let canaries = Canaries::new();
@@ -143,22 +149,29 @@ fn a_secret_that_the_model_says_is_not_repeated() {
         write("leak.txt", &format!("{key}\n{pem}")),
         append(".ralph/guardrails.md", &format!("\n### sign: {token}\n")),
         write(".ralph/progress.md", &format!("# Progress\n{key}\n")),
-        run("echo '### sign: after it' >> .ralph/guardrails.md"),
+        run(&format!(
+            "echo '### sign: '{} >> .ralph/guardrails.md; echo {}; echo '### sign: after it' >> .ralph/guardrails.md",
+            spelled(token),
+            spelled(key)
+        )),
         commit_paths(&format!("Say {token}"), &[&format!("{key}.txt")]),
     ]);
     telling["reply"]["summary"] = format!("I know {key}, {token} and {pem}").into();
     let mut broken = actions(&[]);
     broken["reply"] = format!("{{\"actions\": {token}").into();
-    let project = canaries.project().script(&[
-        telling,
-        broken,
-        actions(&[run("rm leak.txt"), control("rotate", token)]),
-        actions(&[
-            append(".ralph/guardrails.md", "### sign: later\n"),
-            control("pause", &format!("is {key} right?")),
-        ]),
-        finish(),
-    ]);
+    let project = canaries
+        .project()
+        .set("on_action_error", "continue")
+        .script(&[
+            telling,
+            broken,
+            actions(&[run("test ! -e leak.txt"), control("rotate", token)]),
+            actions(&[
+                append(".ralph/guardrails.md", "### sign: later\n"),
+                control("pause", &format!("is {key} right?")),
+            ]),
+            finish(),
+        ]);
     let paused = project.run().expect(11);
     let in_sandbox = |path: &Path| {
         path.components()
@@ -167,6 +180,12 @@ fn a_secret_that_the_model_says_is_not_repeated() {
     canaries.absent(&project, &paused, &in_sandbox);
     let reason = project.show()["reason"].as_str().unwrap().to_owned();
     assert_eq!(reason, "the model asks: is [REDACTED:ZAI_API_KEY] right?");
+    assert_eq!(
+        project.results(1),
+        [
+            "refused", "refused", "refused", "refused", "ran 0", "refused"
+        ]
+    );
     assert_eq!(project.events("tamper"), Vec::<serde_json::Value>::new());
     let guardrails = project.file("guardrails.md");
     assert!(
@@ -184,11 +203,7 @@ fn a_secret_that_the_model_says_is_not_repeated() {
 fn a_branch_with_a_secret_is_not_delivered() {
     let canaries = Canaries::new();
     let (key, token) = (&canaries.key, &canaries.token);
-    // A reply is performed without secrets, so the model has to put them together in the sandbox.
-    let spelled = |secret: &str| {
-        let (head, tail) = secret.split_at(7);
-        format!("\"$(printf %s%s {head} {tail})\"")
-    };
+    // An action with a secret is refused, so the model has to put them together in the sandbox.
     let (key, token) = (spelled(key), spelled(token));
     let mut sneaky = work();
     sneaky.insert(0, run(&format!("echo {key} > leak.txt")));

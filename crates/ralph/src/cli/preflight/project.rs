@@ -10,6 +10,7 @@ use crate::cli::agent;
 use crate::cli::checks::Outcome;
 use crate::cli::error::CliError;
 use crate::cli::planning::{self, Source};
+use crate::cli::secrets;
 
 /// `ralph.toml` and `config/models.yaml` say something that has a meaning.
 pub(super) fn settings(ground: &Ground<'_>) -> Outcome {
@@ -20,7 +21,13 @@ pub(super) fn settings(ground: &Ground<'_>) -> Outcome {
         what: format!("{}: {}", error.what, error.why),
         fix: error.fix.clone(),
     });
-    Outcome::of(problems.collect(), || "they can be read".into())
+    Outcome::of(problems.collect(), || {
+        let warning = secrets::warning(&ground.context.redactor());
+        warning.map_or_else(
+            || "they can be read".into(),
+            |warning| format!("they can be read; {warning}"),
+        )
+    })
 }
 
 /// The task file keeps the rules.
