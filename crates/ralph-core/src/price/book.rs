@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::{Price, Tier};
+use super::{Price, Tier, Window};
 use crate::money::Usd;
 
 /// The prices that come with the program.
 const EMBEDDED: &str = include_str!("prices.txt");
+/// The token windows of the same models.
+const EMBEDDED_WINDOWS: &str = include_str!("windows.txt");
 
 /// The schemes of models that answer from a file, and the providers that run on the user's machine.
 const FREE: [&str; 4] = ["scripted:", "replay:", "ollama/", "lm_studio/"];
@@ -20,6 +22,7 @@ const GATEWAY: &str = "litellm_proxy/";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PriceBook {
     by_name: BTreeMap<String, Price>,
+    windows: BTreeMap<String, Window>,
 }
 
 impl PriceBook {
@@ -27,6 +30,7 @@ impl PriceBook {
     pub fn embedded() -> &'static Self {
         static BOOK: LazyLock<PriceBook> = LazyLock::new(|| PriceBook {
             by_name: EMBEDDED.lines().filter_map(row).collect(),
+            windows: EMBEDDED_WINDOWS.lines().filter_map(window_row).collect(),
         });
         &BOOK
     }
@@ -34,6 +38,11 @@ impl PriceBook {
     /// Adds a model's price under its whole name, `provider/model`.
     pub fn add(&mut self, name: String, price: Price) {
         self.by_name.insert(name, price);
+    }
+
+    /// Adds a model's token window under its whole name.
+    pub(super) fn add_window(&mut self, name: String, window: Window) {
+        self.windows.insert(name, window);
     }
 
     /// Returns how many models have a price.
@@ -52,16 +61,12 @@ impl PriceBook {
         if FREE.iter().any(|scheme| model.starts_with(scheme)) {
             return Some(Price::FREE);
         }
-        let model = model.strip_prefix(GATEWAY).unwrap_or(model);
-        let names = [model, without_date(model)];
-        if model.contains('/') {
-            return names
-                .iter()
-                .find_map(|name| self.by_name.get(*name).copied());
-        }
-        BARE.iter()
-            .flat_map(|provider| names.map(|name| format!("{provider}/{name}")))
-            .find_map(|name| self.by_name.get(&name).copied())
+        find(&self.by_name, model)
+    }
+
+    /// Returns the token window of a model by the same names.
+    pub fn window(&self, model: &str) -> Option<Window> {
+        find(&self.windows, model)
     }
 
     /// Returns a price that no model here exceeds, for estimates about one that is not known.
@@ -78,6 +83,28 @@ impl PriceBook {
             tier: None,
         })
     }
+}
+
+fn find<T: Copy>(by_name: &BTreeMap<String, T>, model: &str) -> Option<T> {
+    let model = model.strip_prefix(GATEWAY).unwrap_or(model);
+    let names = [model, without_date(model)];
+    if model.contains('/') {
+        return names.iter().find_map(|name| by_name.get(*name).copied());
+    }
+    BARE.iter()
+        .flat_map(|provider| names.map(|name| format!("{provider}/{name}")))
+        .find_map(|name| by_name.get(&name).copied())
+}
+
+/// Parses one line of the embedded windows.
+fn window_row(line: &str) -> Option<(String, Window)> {
+    let mut words = line.split('#').next()?.split_whitespace();
+    let name = words.next()?.to_owned();
+    let window = Window {
+        max_input: words.next()?.parse().ok()?,
+        max_output: words.next()?.parse().ok()?,
+    };
+    Some((name, window))
 }
 
 /// Reads one line of the embedded prices; comments and blank lines are none.
@@ -175,6 +202,19 @@ mod tests {
                 .filter(tiered)
                 .count()
         );
+    }
+
+    #[test]
+    fn every_priced_model_has_a_window() {
+        let book = PriceBook::embedded();
+        for name in book.by_name.keys() {
+            let window = book.window(name).expect(name);
+            assert!(window.max_input >= 100_000, "{name}");
+            assert!(window.max_output >= 8_000, "{name}");
+        }
+        assert_eq!(book.windows.len(), book.len());
+        let dated = book.window("claude-haiku-4-5-20251001");
+        assert_eq!(dated.map(|window| window.max_output), Some(64_000));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Price, PriceBook, Tier};
+use super::{Price, PriceBook, Tier, Window};
 use crate::money::Usd;
 
 /// The prompt lengths for which a map may have other prices, in thousands of tokens.
@@ -27,7 +27,11 @@ impl PriceBook {
         let mut book = Self::default();
         for (key, entry) in &map {
             if let Some(price) = price(entry) {
-                book.add(whole_name(key, entry), price);
+                let name = whole_name(key, entry);
+                if let Some(window) = window(entry) {
+                    book.add_window(name.clone(), window);
+                }
+                book.add(name, price);
             }
         }
         if book.is_empty() {
@@ -64,6 +68,13 @@ fn price(entry: &Value) -> Option<Price> {
         cache_read,
         cache_write,
         tier,
+    })
+}
+
+fn window(entry: &Value) -> Option<Window> {
+    Some(Window {
+        max_input: entry["max_input_tokens"].as_u64()?,
+        max_output: entry["max_output_tokens"].as_u64()?,
     })
 }
 

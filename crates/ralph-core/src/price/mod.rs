@@ -5,16 +5,23 @@
 //! the prices that come with the program, or those of a file in LiteLLM's format.
 
 mod book;
+mod ceiling;
 mod cost;
 mod litellm;
 
 pub use book::PriceBook;
+pub use ceiling::{Window, affordable_output, highest_cost};
 pub use cost::{Price, Tier, cost};
 pub use litellm::PriceMapError;
 
 /// Returns the price of a model that comes with the program.
 pub fn known(model: &str) -> Option<Price> {
     PriceBook::embedded().price(model)
+}
+
+/// Returns the token window of a model that comes with the program.
+pub fn known_window(model: &str) -> Option<Window> {
+    PriceBook::embedded().window(model)
 }
 
 /// Returns a price that no known model exceeds, for estimates about one that is not known.
