@@ -13,6 +13,7 @@ use crate::credentials::{self, Routes};
 use crate::dial::Dialer;
 use crate::dns::{self, Names};
 use crate::http;
+use crate::memory::ByteBudget;
 use crate::stream::Bounded;
 use crate::tls::{Authority, CertificateError, client_config};
 use crate::told::Told;
@@ -98,6 +99,7 @@ pub(crate) struct Inner {
     pub(crate) authority: Authority,
     pub(crate) routes: Routes,
     pub(crate) limits: Limits,
+    pub(crate) memory: ByteBudget,
     pub(crate) dialer: Dialer,
     pub(crate) client: http::Client,
     /// What the credential port sends with: as it comes, and whole.
@@ -156,6 +158,7 @@ impl Gate {
             credential_client: http::client(credential_connector.clone()),
             lines: http::Lines::new(credential_connector, settings.limits.connections),
             dialer,
+            memory: ByteBudget::new(settings.limits.buffered_bytes),
             limits: settings.limits,
             book: Book {
                 identity: settings.identity,

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! - `gate` is the door itself: [`Settings`] and [`Outside`] go in, [`Gate::serve`] does the work.
-//! - `listener`, `limits`: the ways in, and how much may come.
+//! - `listener`, `limits`, `memory`: the ways in, and how much may come.
 //! - `dial`, `address`: connecting to exactly the address that was checked.
 //! - `dns`: names that exist only inside the sandbox.
 //! - `http`: the proxy, plain requests and tunnels; `tls`: whose connection it is, and opening it.
@@ -33,6 +33,7 @@ mod gate;
 mod http;
 mod limits;
 mod listener;
+mod memory;
 mod meter;
 mod stream;
 mod tls;

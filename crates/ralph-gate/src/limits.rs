@@ -23,6 +23,12 @@ pub struct Limits {
     pub connection_bytes: u64,
     /// How many bytes a request to a model may have.
     pub model_request_bytes: usize,
+    /// How many bytes all model requests and buffered answers may take together.
+    pub buffered_bytes: usize,
+    /// How long the body of a model request may take to arrive.
+    pub body_time: Duration,
+    /// How long a model request may wait for memory that others hold.
+    pub memory_wait: Duration,
 }
 
 impl Default for Limits {
@@ -36,6 +42,9 @@ impl Default for Limits {
             connect_time: Duration::from_secs(10),
             connection_bytes: 8 * 1024 * 1024 * 1024,
             model_request_bytes: 32 * 1024 * 1024,
+            buffered_bytes: 96 * 1024 * 1024,
+            body_time: Duration::from_secs(30),
+            memory_wait: Duration::from_secs(10),
         }
     }
 }

@@ -106,6 +106,8 @@ pub enum Reason {
     BudgetSpent,
     /// More requests in a minute than are allowed.
     RateLimited,
+    /// The request asks for something whose cost is not metered.
+    NotMetered,
     /// More connections, bytes or time than are allowed.
     LimitReached,
     /// The protocol is none that the gate carries.
@@ -134,6 +136,7 @@ impl Reason {
             Self::ForeignRedirect => "foreign-redirect",
             Self::BudgetSpent => "budget-spent",
             Self::RateLimited => "rate-limited",
+            Self::NotMetered => "not-metered",
             Self::LimitReached => "limit-reached",
             Self::UnsupportedProtocol => "unsupported-protocol",
         }

@@ -95,7 +95,10 @@ mod tests {
             };
             if output < u64::MAX {
                 assert!(highest_cost(&price, most_input, output) <= left, "{name}");
-                assert!(highest_cost(&price, most_input, output + 1) > left, "{name}");
+                assert!(
+                    highest_cost(&price, most_input, output + 1) > left,
+                    "{name}"
+                );
             }
         }
     }

@@ -1,82 +1,183 @@
-//! What a request asks of a model.
+//! A request to a model, parsed once: everything that screens, prices or rewrites it uses this value.
 
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::CONTENT_ENCODING;
 use ralph_core::net::{Decider, Reason};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::intake::{ReceivedBody, no_memory};
+use super::json::{self, JsonFault};
 use super::words::Refused;
+use crate::memory::HeldBytes;
 use crate::meter::Wire;
 
-/// A request to a model, read.
-pub(super) struct Asked {
-    /// The model.
-    pub(super) model: String,
-    /// What to send, which may be more than what came.
-    pub(super) body: Bytes,
+/// A parsed request to a model.
+pub(super) struct ModelAsk {
+    pub(super) wire: Wire,
+    fields: Map<String, Value>,
+    original: Bytes,
+    is_changed: bool,
+    memory: HeldBytes,
 }
 
-/// Reads a request. One that cannot be read cannot be paid for.
-pub(super) fn read(wire: Wire, headers: &HeaderMap, body: Bytes) -> Result<Asked, Refused> {
-    let malformed = |text| Refused::new(400, Reason::Malformed, Decider::Gate, text);
-    if headers.contains_key(CONTENT_ENCODING) {
-        let text =
-            "the request is compressed — the gate reads what is asked of models — send it as it is";
-        return Err(Refused::new(415, Reason::Malformed, Decider::Gate, text));
-    }
-    let head: Head<'_> = serde_json::from_slice(&body).map_err(|_| {
-        malformed("the request is not JSON with a `model` — send what the API takes")
-    })?;
-    let model = head.model.into_owned();
-    let lacks_usage = wire == Wire::OpenAiChat
-        && head.stream == Some(true)
-        && head
-            .stream_options
-            .is_none_or(|options| options.include_usage != Some(true));
-    if !lacks_usage {
-        return Ok(Asked { model, body });
-    }
-    // Without this, a stream does not say what it cost.
-    let mut request: Value = serde_json::from_slice(&body)
-        .map_err(|_| malformed("the request is not JSON — send what the API takes"))?;
-    match request.get_mut("stream_options") {
-        Some(Value::Object(options)) => {
-            options.insert("include_usage".to_owned(), json!(true));
+impl ModelAsk {
+    /// Parses a request. One that cannot be read cannot be screened or priced, so it is refused.
+    pub(super) fn parse(
+        wire: Wire,
+        headers: &HeaderMap,
+        received: ReceivedBody,
+    ) -> Result<Self, Refused> {
+        if headers.contains_key(CONTENT_ENCODING) {
+            let text = "the request is compressed — the gate reads model requests — send it \
+                        uncompressed";
+            return Err(Refused::new(415, Reason::Malformed, Decider::Gate, text));
         }
-        Some(_) | None => request["stream_options"] = json!({"include_usage": true}),
+        let ReceivedBody { bytes, mut memory } = received;
+        let parsed = json::parse(&bytes).map_err(refused)?;
+        if !memory.try_grow_to(bytes.len() + parsed.bytes) {
+            return Err(no_memory());
+        }
+        let Value::Object(fields) = parsed.value else {
+            return Err(refused(JsonFault::Malformed));
+        };
+        let ask = Self {
+            wire,
+            fields,
+            original: bytes,
+            is_changed: false,
+            memory,
+        };
+        if ask.text("model").is_none() {
+            return Err(refused(JsonFault::Malformed));
+        }
+        Ok(ask)
     }
-    Ok(Asked {
-        model,
-        body: request.to_string().into(),
-    })
+
+    /// The model that is asked for.
+    pub(super) fn model(&self) -> &str {
+        self.text("model").unwrap_or_default()
+    }
+
+    pub(super) fn fields(&self) -> &Map<String, Value> {
+        &self.fields
+    }
+
+    /// Gives access for a change: the request is serialised anew.
+    pub(super) fn edit(&mut self) -> &mut Map<String, Value> {
+        self.is_changed = true;
+        &mut self.fields
+    }
+
+    /// Returns a field; an explicit `null` counts as absent.
+    pub(super) fn field(&self, key: &str) -> Option<&Value> {
+        self.fields.get(key).filter(|value| !value.is_null())
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.fields.get(key)?.as_str()
+    }
+
+    /// How long the request is, in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.original.len()
+    }
+
+    /// Makes a chat stream report its usage, which it does not do by default.
+    pub(super) fn request_usage(&mut self) {
+        let is_stream = self.field("stream").and_then(Value::as_bool) == Some(true);
+        if self.wire != Wire::OpenAiChat || !is_stream {
+            return;
+        }
+        let options = self.field("stream_options");
+        if options.is_some_and(|options| options["include_usage"] == true) {
+            return;
+        }
+        let fields = self.edit();
+        if let Some(Value::Object(options)) = fields.get_mut("stream_options") {
+            options.insert("include_usage".to_owned(), json!(true));
+        } else {
+            let options = json!({"include_usage": true});
+            fields.insert("stream_options".to_owned(), options);
+        }
+    }
+
+    /// Returns the body to send. Its memory is given back once it is sent.
+    pub(super) fn into_body(self) -> Bytes {
+        let Self {
+            fields,
+            original,
+            is_changed,
+            mut memory,
+            ..
+        } = self;
+        let bytes = if is_changed {
+            Value::Object(fields).to_string().into()
+        } else {
+            drop(fields);
+            original
+        };
+        memory.shrink_to(bytes.len());
+        Bytes::from_owner(SentBody {
+            bytes,
+            _memory: memory,
+        })
+    }
 }
 
-#[derive(serde::Deserialize)]
-struct Head<'a> {
-    #[serde(borrow)]
-    model: std::borrow::Cow<'a, str>,
-    #[serde(default)]
-    stream: Option<bool>,
-    #[serde(default)]
-    stream_options: Option<StreamOptions>,
+/// A body that gives its memory back when nothing refers to it any more.
+struct SentBody {
+    bytes: Bytes,
+    _memory: HeldBytes,
 }
 
-#[derive(Clone, Copy, serde::Deserialize)]
-struct StreamOptions {
-    #[serde(default)]
-    include_usage: Option<bool>,
+impl AsRef<[u8]> for SentBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+fn refused(fault: JsonFault) -> Refused {
+    let (status, reason, text) = match fault {
+        JsonFault::Malformed => (
+            400,
+            Reason::Malformed,
+            "the request is not a JSON object with a `model` — send what the API takes".to_owned(),
+        ),
+        JsonFault::DuplicateKey => (
+            400,
+            Reason::Malformed,
+            "the request has an object with the same key twice — send each key once".to_owned(),
+        ),
+        JsonFault::TooManyValues => (
+            413,
+            Reason::LimitReached,
+            format!(
+                "the request has more than {} values — send less",
+                json::MOST_VALUES
+            ),
+        ),
+    };
+    Refused::new(status, reason, Decider::Gate, &text)
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use crate::memory::ByteBudget;
 
-    fn sent(wire: Wire, body: &'static str) -> Result<String, u16> {
-        match read(wire, &HeaderMap::new(), Bytes::from_static(body.as_bytes())) {
-            Ok(asked) => Ok(String::from_utf8(asked.body.to_vec()).unwrap()),
-            Err(refused) => Err(refused.status.as_u16()),
-        }
+    pub(crate) fn parsed(wire: Wire, body: &str) -> Result<ModelAsk, Refused> {
+        let received = ReceivedBody {
+            bytes: Bytes::copy_from_slice(body.as_bytes()),
+            memory: ByteBudget::new(1024 * 1024).hold(),
+        };
+        ModelAsk::parse(wire, &HeaderMap::new(), received)
+    }
+
+    fn sent(wire: Wire, body: &str) -> Result<String, u16> {
+        let mut ask = parsed(wire, body).map_err(|refused| refused.status.as_u16())?;
+        ask.request_usage();
+        Ok(String::from_utf8(ask.into_body().to_vec()).unwrap())
     }
 
     #[test]
@@ -96,6 +197,11 @@ mod tests {
             ),
             (
                 chat,
+                r#"{"stream_options":null,"model":"m","stream":true}"#,
+                Ok(r#"{"stream_options":{"include_usage":true},"model":"m","stream":true}"#),
+            ),
+            (
+                chat,
                 r#"{ "model":"m","stream":true,"stream_options":{"include_usage":true}}"#,
                 Ok(r#"{ "model":"m","stream":true,"stream_options":{"include_usage":true}}"#),
             ),
@@ -105,7 +211,9 @@ mod tests {
                 Ok(r#"{"model":"m","stream":true}"#),
             ),
             (chat, r#"{"stream":true}"#, Err(400)),
+            (chat, r#"{"model":7}"#, Err(400)),
             (chat, r#"{"model":"a","model":"b"}"#, Err(400)),
+            (chat, r#"{"model":"a","x":{"y":1,"y":2}}"#, Err(400)),
             (chat, "[]", Err(400)),
             (chat, "", Err(400)),
         ] {
@@ -117,9 +225,24 @@ mod tests {
     fn a_compressed_request_is_refused() {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_ENCODING, "zstd".parse().unwrap());
-        let refused = read(Wire::OpenAiChat, &headers, Bytes::new())
+        let received = ReceivedBody {
+            bytes: Bytes::new(),
+            memory: ByteBudget::new(0).hold(),
+        };
+        let refused = ModelAsk::parse(Wire::OpenAiChat, &headers, received)
             .err()
             .unwrap();
         assert_eq!(refused.status.as_u16(), 415);
+    }
+
+    #[test]
+    fn a_parsed_request_counts_against_the_byte_budget() {
+        let values = "1,".repeat(100_000);
+        let body = format!(r#"{{"model":"m","x":[{values}1]}}"#);
+        let refused = parsed(Wire::OpenAiChat, &body).err().unwrap();
+        assert_eq!(
+            (refused.status.as_u16(), refused.retry_after),
+            (503, Some(5))
+        );
     }
 }

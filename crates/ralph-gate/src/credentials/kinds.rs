@@ -9,7 +9,7 @@ use ralph_core::net::{Endpoint, Host, HostError};
 use ralph_core::secret::Secret;
 
 use super::path::{Pattern, is_plain};
-use super::route::{Dialect, Kind, Query, Upstream, Use};
+use super::route::{Asks, Dialect, Kind, Query, Upstream, Use};
 use super::{Phantom, Route};
 use crate::http::Place;
 use crate::meter::Wire;
@@ -114,13 +114,13 @@ impl Route {
                 method: Method::GET,
                 path: path("info/refs"),
                 query: Query::Exactly("service=git-upload-pack"),
-                wire: None,
+                asks: Asks::Nothing,
             },
             Use {
                 method: Method::POST,
                 path: path("git-upload-pack"),
                 query: Query::None,
-                wire: None,
+                asks: Asks::Nothing,
             },
         ];
         draft.finish("https://github.com", secret)
@@ -160,8 +160,11 @@ impl<'a> Draft<'a> {
     fn anthropic(mut self, base_url: &str, secret: Secret) -> Result<Route, RouteError> {
         self.dialect = Dialect::Anthropic;
         self.uses = vec![
-            post("/v1/messages", Some(Wire::AnthropicMessages)),
-            post("/v1/messages/count_tokens", None),
+            post("/v1/messages", Asks::Answer(Wire::AnthropicMessages)),
+            post(
+                "/v1/messages/count_tokens",
+                Asks::Free(Wire::AnthropicMessages),
+            ),
         ];
         self.uses.extend(models("/v1/models"));
         self.finish(base_url, secret)
@@ -171,9 +174,9 @@ impl<'a> Draft<'a> {
         self.prefix = format!("/{}/v1", self.name);
         self.dialect = Dialect::OpenAi;
         self.uses = vec![
-            post("/chat/completions", Some(Wire::OpenAiChat)),
-            post("/responses", Some(Wire::OpenAiResponses)),
-            post("/responses/compact", Some(Wire::OpenAiResponses)),
+            post("/chat/completions", Asks::Answer(Wire::OpenAiChat)),
+            post("/responses", Asks::Answer(Wire::OpenAiResponses)),
+            post("/responses/compact", Asks::Answer(Wire::OpenAiResponses)),
         ];
         self.uses.extend(models("/models"));
         self.finish(base_url, secret)
@@ -203,12 +206,12 @@ impl<'a> Draft<'a> {
     }
 }
 
-fn post(path: &str, wire: Option<Wire>) -> Use {
+fn post(path: &str, asks: Asks) -> Use {
     Use {
         method: Method::POST,
         path: Pattern::Exact(path.to_owned()),
         query: Query::Any,
-        wire,
+        asks,
     }
 }
 
@@ -226,7 +229,7 @@ fn models(path: &str) -> Vec<Use> {
                 method,
                 path: path.clone(),
                 query: Query::Any,
-                wire: None,
+                asks: Asks::Nothing,
             })
         })
         .collect()

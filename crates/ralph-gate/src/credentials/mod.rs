@@ -2,13 +2,16 @@
 //!
 //! - `route` says which credential is for which host, methods and paths; `kinds` has the usual ones.
 //! - `phantom` is the stand-in; `auth` takes it off a request and puts the real one on.
-//! - `path` reads the path of a request, `ask` what it asks of a model.
+//! - `path` reads the path of a request.
+//! - `intake` reads the body of a model request, `json` and `ask` parse it once; `unmetered` screens it.
 //! - `serve` decides, `send` sends, `back` makes the answer fit; `relay` is the answer on its way.
 //! - `words` are the errors in the provider's own form.
 
 mod ask;
 mod auth;
 mod back;
+mod intake;
+mod json;
 mod kinds;
 mod path;
 mod phantom;
@@ -16,6 +19,7 @@ mod relay;
 mod route;
 mod send;
 mod serve;
+mod unmetered;
 mod words;
 
 pub use kinds::RouteError;

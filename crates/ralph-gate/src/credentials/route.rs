@@ -66,8 +66,18 @@ pub(super) struct Use {
     pub(super) method: Method,
     pub(super) path: Pattern,
     pub(super) query: Query,
-    /// How its answer tells what it costs, if it costs anything.
-    pub(super) wire: Option<Wire>,
+    pub(super) asks: Asks,
+}
+
+/// What a request asks of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asks {
+    /// Nothing: its body is passed on as it arrives.
+    Nothing,
+    /// Something that is free of charge. Its body is parsed and screened.
+    Free(Wire),
+    /// An answer, which is paid for.
+    Answer(Wire),
 }
 
 /// Which queries go with a path.

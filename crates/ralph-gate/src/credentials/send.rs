@@ -1,17 +1,17 @@
 //! Sends a request with its credential.
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::http::uri::PathAndQuery;
 use hyper::{HeaderMap, Request, Response, Uri};
 use ralph_core::net::{Decider, Reason};
 
+use super::ask::ModelAsk;
 use super::back::returned;
-use super::route::{Dialect, Route, Use};
+use super::route::{Asks, Dialect, Route, Use};
 use super::words::Refused;
-use super::{ask, auth};
+use super::{auth, intake, unmetered};
 use crate::audit::OpenRecord;
 use crate::cassette::{Exchange, Tape};
 use crate::gate::Inner;
@@ -37,15 +37,26 @@ pub(super) async fn send(
 ) -> Result<Response<Body>, Refused> {
     let (mut parts, body) = request.into_parts();
     let traffic = record.as_ref().map(OpenRecord::traffic).unwrap_or_default();
-    let (body, paid) = if let Some(wire) = use_.wire {
-        let (body, paid) = read_ask(gate, route, wire, rest, &parts.headers, body).await?;
-        traffic.add_out(body.len());
-        (full(body), Some(paid))
-    } else {
-        if route.dialect != Dialect::Plain {
-            gate.meter.admit().map_err(not_paid)?;
+    let (body, paid) = match use_.asks {
+        Asks::Nothing => {
+            if route.dialect != Dialect::Plain {
+                gate.meter.admit().map_err(not_paid)?;
+            }
+            (http::outgoing(body, traffic), None)
         }
-        (http::outgoing(body, traffic), None)
+        Asks::Free(wire) => {
+            let ask = read_ask(gate, route, wire, &parts.headers, body).await?;
+            gate.meter.admit().map_err(not_paid)?;
+            let body = ask.into_body();
+            traffic.add_out(body.len());
+            (full(body), None)
+        }
+        Asks::Answer(wire) => {
+            let ask = read_ask(gate, route, wire, &parts.headers, body).await?;
+            let (body, paid) = pay(gate, route, rest, ask)?;
+            traffic.add_out(body.len());
+            (full(body), Some(paid))
+        }
     };
     let paid = match paid {
         Some(Paid {
@@ -66,7 +77,7 @@ pub(super) async fn send(
         let text = "the request cannot be rewritten — send what the API takes";
         return Err(Refused::new(400, Reason::Malformed, Decider::Gate, text));
     }
-    let is_whole = paid.is_some();
+    let is_whole = use_.asks != Asks::Nothing;
     match answered(gate, route, is_whole, Request::from_parts(parts, body)).await {
         Ok(response) => returned(route, &method, paid, response, record),
         Err(error) => {
@@ -75,18 +86,21 @@ pub(super) async fn send(
             if let (Some(_), Some(paid)) = (dial_error(error), paid) {
                 paid.call.forgive();
             }
-            if gate.alone.is_some() {
-                let why = dial_error(error).map(ToString::to_string);
-                return Err(Refused::unreachable(
-                    why.unwrap_or_else(|| error.to_string()),
-                ));
-            }
-            let refusal = http::unanswered(error);
-            let text = refusal.text.trim_start_matches("ralph: ");
-            let reason = refusal.decision.reason;
-            Err(Refused::new(502, reason, Decider::Gate, text))
+            Err(unanswered(gate, error))
         }
     }
+}
+
+/// The refusal of a request that the provider did not answer.
+fn unanswered(gate: &Inner, error: &(dyn std::error::Error + 'static)) -> Refused {
+    if gate.alone.is_some() {
+        let why = dial_error(error).map(ToString::to_string);
+        return Refused::unreachable(why.unwrap_or_else(|| error.to_string()));
+    }
+    let refusal = http::unanswered(error);
+    let text = refusal.text.trim_start_matches("ralph: ");
+    let reason = refusal.decision.reason;
+    Refused::new(502, reason, Decider::Gate, text)
 }
 
 /// Sends a request to the provider of a route; one that is not there as a whole is sent as it arrives.
@@ -125,36 +139,46 @@ fn readdress(parts: &mut Parts, route: &Route, rest: &str) -> Option<()> {
     auth::exchange(&mut parts.headers, route)
 }
 
-/// Reads what a request asks of a model, and opens its account.
+/// Reads and parses a model request, and screens what it asks for.
 async fn read_ask(
     gate: &Inner,
     route: &Route,
     wire: Wire,
-    rest: &str,
     headers: &HeaderMap,
     body: Incoming,
+) -> Result<ModelAsk, Refused> {
+    let received = intake::receive(&gate.limits, &gate.memory, body).await?;
+    let mut ask = ModelAsk::parse(wire, headers, received)?;
+    screen(route, &mut ask)?;
+    Ok(ask)
+}
+
+/// Refuses or rewrites what must not reach the provider. Every model request passes here, before it is
+/// priced.
+fn screen(route: &Route, ask: &mut ModelAsk) -> Result<(), Refused> {
+    unmetered::screen(&route.name, ask)
+}
+
+/// Opens the account of a request for an answer.
+fn pay(
+    gate: &Inner,
+    route: &Route,
+    rest: &str,
+    mut ask: ModelAsk,
 ) -> Result<(Bytes, Paid), Refused> {
-    let most = gate.limits.model_request_bytes;
-    let body = Limited::new(body, most).collect().await.map_err(|error| {
-        if error.is::<http_body_util::LengthLimitError>() {
-            let text = format!("the request has more than {most} bytes — send less");
-            Refused::new(413, Reason::LimitReached, Decider::Gate, &text)
-        } else {
-            let text = "the request ended too early — send it whole";
-            Refused::new(400, Reason::Malformed, Decider::Gate, text)
-        }
-    })?;
-    let asked = ask::read(wire, headers, body.to_bytes())?;
+    ask.request_usage();
+    let wire = ask.wire;
     let account = Ask {
         provider: route.name.clone(),
-        model: asked.model,
-        bytes: asked.body.len() as u64,
+        model: ask.model().to_owned(),
+        bytes: ask.len() as u64,
     };
     let call = Call::admit(&gate.meter, &gate.book.sink, account).map_err(not_paid)?;
+    let body = ask.into_body();
     let (mut tape, mut replayed) = (None, None);
     if let Some(cassette) = &gate.cassette {
         let path = format!("{}{rest}", route.prefix);
-        (tape, replayed) = cassette.exchange(&path, &asked.body);
+        (tape, replayed) = cassette.exchange(&path, &body);
     }
     if gate.cassette.is_some() && tape.is_none() && replayed.is_none() {
         call.forgive();
@@ -167,7 +191,7 @@ async fn read_ask(
         tape,
         replayed,
     };
-    Ok((asked.body, paid))
+    Ok((body, paid))
 }
 
 fn not_paid(unpaid: Unpaid) -> Refused {

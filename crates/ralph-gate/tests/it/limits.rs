@@ -101,3 +101,104 @@ async fn a_connection_carries_so_many_bytes() {
     let answer = ask(&gate, Listener::Proxy, request).await;
     assert!(answer.len() < 100_000, "{}", answer.len());
 }
+
+/// Returns the resident memory of this process, in bytes.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1));
+    kib.unwrap().parse::<usize>().unwrap() * 1024
+}
+
+/// Sends a request whose last bytes never come, and returns the answer.
+async fn send_all_but_the_end(
+    mut stream: tokio::io::DuplexStream,
+    head: String,
+    length: usize,
+) -> String {
+    let piece = vec![b' '; 64 * 1024];
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut sent = 0;
+    while sent + piece.len() < length && stream.write_all(&piece).await.is_ok() {
+        sent += piece.len();
+    }
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.ok();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn unfinished_requests_share_one_byte_budget() {
+    const EACH: usize = 31 * 1024 * 1024;
+    let mut world = World::new();
+    world.limits.body_time = Duration::from_secs(6);
+    world.limits.memory_wait = Duration::from_secs(2);
+    let most = world.limits.buffered_bytes;
+    let route = ralph_gate::Route::openai(crate::credentials::secret()).unwrap();
+    let (gate, _) = crate::credentials::provider(&mut world, route, OK).await;
+    let auth = format!(
+        "Authorization: Bearer {}",
+        crate::credentials::phantom(&gate)
+    );
+    let small = crate::credentials::post(
+        "/openai/v1/chat/completions",
+        &auth,
+        r#"{"model":"gpt-5","messages":[]}"#,
+    );
+    assert_eq!(
+        status(&ask(&gate, Listener::Credentials, &small).await),
+        200
+    );
+    let before = resident();
+    let head = format!(
+        "POST /openai/v1/chat/completions HTTP/1.1\r\nHost: x\r\n{auth}\r\nContent-Length: {EACH}\r\n\r\n"
+    );
+    let mut clients = tokio::task::JoinSet::new();
+    for _ in 0..60 {
+        let stream = connect(&gate, Arrival::through(Listener::Credentials));
+        clients.spawn(send_all_but_the_end(stream, head.clone(), EACH));
+    }
+    let mut highest = 0;
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_millis(1500) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        highest = highest.max(resident().saturating_sub(before));
+    }
+    // A small request passes in the meantime.
+    assert_eq!(
+        status(&ask(&gate, Listener::Credentials, &small).await),
+        200
+    );
+    let mut statuses = std::collections::BTreeMap::new();
+    while let Some(answer) = clients.join_next().await {
+        *statuses.entry(status(&answer.unwrap())).or_insert(0) += 1;
+    }
+    highest = highest.max(resident().saturating_sub(before));
+    assert!(highest < most + (32 << 20), "{highest}");
+    assert!(
+        statuses.keys().all(|code| matches!(code, 408 | 503)),
+        "{statuses:?}"
+    );
+    assert!(statuses[&503] >= 20, "{statuses:?}");
+    assert_eq!(
+        status(&ask(&gate, Listener::Credentials, &small).await),
+        200
+    );
+}
+
+#[tokio::test]
+async fn a_body_that_stalls_is_refused() {
+    let mut world = World::new();
+    world.limits.body_time = Duration::from_millis(200);
+    let route = ralph_gate::Route::openai(crate::credentials::secret()).unwrap();
+    let (gate, _) = crate::credentials::provider(&mut world, route, OK).await;
+    let auth = format!(
+        "Authorization: Bearer {}",
+        crate::credentials::phantom(&gate)
+    );
+    let request = format!(
+        "POST /openai/v1/chat/completions HTTP/1.1\r\nHost: x\r\n{auth}\r\nContent-Length: 100\r\n\r\n{{"
+    );
+    let answer = ask(&gate, Listener::Credentials, request).await;
+    assert_eq!(status(&answer), 408, "{answer}");
+}

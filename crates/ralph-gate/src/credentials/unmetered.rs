@@ -1,0 +1,257 @@
+//! Options of a request whose cost is not metered: refused, or rewritten to the standard price.
+//!
+//! The meter knows one price per model. Whatever is billed at another one, or later, or in a count
+//! that the answer does not carry, must not reach the provider.
+
+use ralph_core::net::{Decider, Reason};
+use serde_json::{Value, json};
+
+use super::ask::ModelAsk;
+use super::words::Refused;
+use crate::meter::Wire;
+
+/// The provider whose requests have a default tier of their own, set in its project settings.
+const OPENAI: &str = "openai";
+
+/// Refuses or rewrites the options of a request that are billed otherwise than the meter counts.
+pub(super) fn screen(provider: &str, ask: &mut ModelAsk) -> Result<(), Refused> {
+    if ask.field("background").is_some_and(|value| *value != false) {
+        return Err(refused(
+            "`background` jobs report their usage to no one who waits",
+            "send the request without `background`",
+        ));
+    }
+    service_tier(provider, ask)?;
+    for (key, standard) in [("speed", "standard"), ("inference_geo", "global")] {
+        if ask.field(key).is_some_and(|value| value != standard) {
+            return Err(refused(
+                &format!("`{key}` other than `{standard}` has another price"),
+                &format!("send the request without `{key}`"),
+            ));
+        }
+    }
+    for key in ["prediction", "audio"] {
+        if ask.field(key).is_some() {
+            return Err(refused(
+                &format!("`{key}` is billed beyond the output limit"),
+                &format!("send the request without `{key}`"),
+            ));
+        }
+    }
+    no_audio_output(ask)?;
+    no_server_compaction(ask)?;
+    shorten_cache_writes(ask);
+    Ok(())
+}
+
+/// Sets the standard tier. `auto` may be a dearer one, and so may an absent tier at OpenAI.
+fn service_tier(provider: &str, ask: &mut ModelAsk) -> Result<(), Refused> {
+    let (standard, same): (_, &[&str]) = match ask.wire {
+        Wire::AnthropicMessages => ("standard_only", &["standard_only"]),
+        Wire::OpenAiChat | Wire::OpenAiResponses => ("default", &["default", "standard"]),
+    };
+    let is_rewritten = match ask.field("service_tier").map(Value::as_str) {
+        None => provider == OPENAI && ask.wire != Wire::AnthropicMessages,
+        Some(Some("auto")) => true,
+        Some(Some(tier)) if same.contains(&tier) => false,
+        Some(_) => {
+            return Err(refused(
+                "the `service_tier` has another price",
+                "send the request without `service_tier`",
+            ));
+        }
+    };
+    if is_rewritten {
+        let fields = ask.edit();
+        fields.insert("service_tier".to_owned(), json!(standard));
+    }
+    Ok(())
+}
+
+fn no_audio_output(ask: &ModelAsk) -> Result<(), Refused> {
+    let modalities = ask.field("modalities").and_then(Value::as_array);
+    if modalities.is_some_and(|list| list.iter().any(|kind| kind != "text")) {
+        return Err(refused(
+            "only text output has a known price",
+            "send the request without `modalities`",
+        ));
+    }
+    Ok(())
+}
+
+/// Compaction by the provider is a further call whose tokens the answer's usage leaves out.
+fn no_server_compaction(ask: &ModelAsk) -> Result<(), Refused> {
+    let Some(management) = ask.field("context_management") else {
+        return Ok(());
+    };
+    let edits = management.get("edits").unwrap_or(management).as_array();
+    let compacts = |edit: &Value| {
+        let kind = edit["type"].as_str().unwrap_or_default();
+        kind.starts_with("compact")
+    };
+    if edits.is_some_and(|edits| edits.iter().any(compacts)) {
+        return Err(refused(
+            "compaction by the provider is billed apart from the answer",
+            "compact the conversation in the client",
+        ));
+    }
+    Ok(())
+}
+
+/// Shortens cache entries to the default lifetime: writing one for an hour costs more.
+fn shorten_cache_writes(ask: &mut ModelAsk) {
+    fn is_long(control: &Value) -> bool {
+        control.get("ttl").is_some_and(|ttl| *ttl != "5m")
+    }
+    fn any(value: &Value) -> bool {
+        match value {
+            Value::Object(fields) => fields
+                .iter()
+                .any(|(key, value)| (key == "cache_control" && is_long(value)) || any(value)),
+            Value::Array(items) => items.iter().any(any),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        }
+    }
+    fn shorten(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                for (key, value) in fields.iter_mut() {
+                    if key == "cache_control" && is_long(value) {
+                        value["ttl"] = json!("5m");
+                    }
+                    shorten(value);
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(shorten),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    if ask.wire != Wire::AnthropicMessages {
+        return;
+    }
+    let is_own_long = ask.field("cache_control").is_some_and(is_long);
+    if is_own_long {
+        ask.edit()["cache_control"]["ttl"] = json!("5m");
+    }
+    if ask.fields().values().any(any) {
+        ask.edit().values_mut().for_each(shorten);
+    }
+}
+
+fn refused(why: &str, what_to_do: &str) -> Refused {
+    let text = format!("the request cannot be metered — {why} — {what_to_do}");
+    Refused::new(400, Reason::NotMetered, Decider::Budget, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ask::tests::parsed;
+    use super::*;
+
+    /// Returns what is sent of a request, or the reason of its refusal.
+    fn screened(provider: &str, wire: Wire, body: &Value) -> Result<Value, String> {
+        let mut ask = parsed(wire, &body.to_string()).map_err(|refused| refused.text)?;
+        screen(provider, &mut ask).map_err(|refused| {
+            assert_eq!(refused.status.as_u16(), 400);
+            assert_eq!(refused.decision.reason, Reason::NotMetered);
+            refused.text
+        })?;
+        Ok(serde_json::from_slice(&ask.into_body()).unwrap())
+    }
+
+    fn with(extra: &Value) -> Value {
+        let mut body = json!({"model": "m", "messages": []});
+        for (key, value) in extra.as_object().unwrap() {
+            body[key] = value.clone();
+        }
+        body
+    }
+
+    #[test]
+    fn what_is_billed_otherwise_is_refused() {
+        let (messages, chat, responses) = (
+            Wire::AnthropicMessages,
+            Wire::OpenAiChat,
+            Wire::OpenAiResponses,
+        );
+        for (wire, extra) in [
+            (responses, json!({"background": true})),
+            (responses, json!({"background": "true"})),
+            (responses, json!({"background": 1})),
+            (responses, json!({"service_tier": "priority"})),
+            (responses, json!({"service_tier": "flex"})),
+            (chat, json!({"service_tier": "scale"})),
+            (chat, json!({"service_tier": 7})),
+            (messages, json!({"service_tier": "priority"})),
+            (messages, json!({"speed": "fast"})),
+            (messages, json!({"inference_geo": "us"})),
+            (
+                chat,
+                json!({"prediction": {"type": "content", "content": "x"}}),
+            ),
+            (chat, json!({"audio": {"voice": "x"}})),
+            (chat, json!({"modalities": ["text", "audio"]})),
+            (
+                messages,
+                json!({"context_management": {"edits": [{"type": "compact_20260112"}]}}),
+            ),
+            (
+                responses,
+                json!({"context_management": [{"type": "compaction"}]}),
+            ),
+        ] {
+            let found = screened("own", wire, &with(&extra));
+            let text = found.expect_err(&extra.to_string());
+            assert!(text.contains("cannot be metered"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_billed_as_usual_passes_unchanged() {
+        for extra in [
+            json!({}),
+            json!({"background": false, "service_tier": null, "speed": null}),
+            json!({"speed": "standard", "modalities": ["text"]}),
+            json!({"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}),
+            json!({"system": [{"cache_control": {"type": "ephemeral", "ttl": "5m"}}]}),
+        ] {
+            for wire in [
+                Wire::AnthropicMessages,
+                Wire::OpenAiChat,
+                Wire::OpenAiResponses,
+            ] {
+                let body = with(&extra);
+                assert_eq!(screened("own", wire, &body), Ok(body));
+            }
+        }
+    }
+
+    #[test]
+    fn the_standard_tier_is_set_where_another_could_apply() {
+        let auto = with(&json!({"service_tier": "auto"}));
+        for (provider, wire, body, tier) in [
+            ("openai", Wire::OpenAiChat, with(&json!({})), "default"),
+            ("openai", Wire::OpenAiResponses, auto.clone(), "default"),
+            ("own", Wire::OpenAiChat, auto.clone(), "default"),
+            ("anthropic", Wire::AnthropicMessages, auto, "standard_only"),
+        ] {
+            let sent = screened(provider, wire, &body).unwrap();
+            assert_eq!(sent["service_tier"], tier, "{provider} {wire:?}");
+        }
+    }
+
+    #[test]
+    fn cache_entries_have_the_default_lifetime() {
+        let long = json!({"type": "ephemeral", "ttl": "1h"});
+        let body = json!({
+            "model": "m",
+            "cache_control": long,
+            "system": [{"type": "text", "text": "ttl", "cache_control": long}],
+            "messages": [{"content": [{"content": [{"cache_control": long}]}]}],
+        });
+        let sent = screened("anthropic", Wire::AnthropicMessages, &body).unwrap();
+        let text = sent.to_string();
+        assert!(!text.contains("1h"), "{text}");
+        assert_eq!(text.matches(r#""ttl":"5m""#).count(), 3, "{text}");
+    }
+}

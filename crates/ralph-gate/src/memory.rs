@@ -1,0 +1,125 @@
+//! One bound on the memory that requests and responses of a gate take while they are read.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// The unit of account, in bytes.
+const UNIT: usize = 1024;
+/// Bytes that every holder has without asking, so that small requests pass while large ones wait.
+const FREE: usize = 16 * 1024;
+
+/// Bytes shared by everything that a gate buffers.
+#[derive(Clone)]
+pub(crate) struct ByteBudget {
+    units: Arc<Semaphore>,
+}
+
+/// A part of the budget. Dropping it gives the part back.
+pub(crate) struct HeldBytes {
+    budget: ByteBudget,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl ByteBudget {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self {
+            units: Arc::new(Semaphore::new(bytes.div_ceil(UNIT))),
+        }
+    }
+
+    /// Opens an account that holds nothing yet.
+    pub(crate) fn hold(&self) -> HeldBytes {
+        HeldBytes {
+            budget: self.clone(),
+            permit: None,
+        }
+    }
+}
+
+impl HeldBytes {
+    /// Waits until so many bytes in all are held; false if others keep them for longer than `patience`.
+    pub(crate) async fn grow_to(&mut self, bytes: usize, patience: Duration) -> bool {
+        let more = self.missing(bytes);
+        if more == 0 || self.try_grow_to(bytes) {
+            return true;
+        }
+        let acquired = self.budget.units.clone().acquire_many_owned(more);
+        match timeout(patience, acquired).await {
+            Ok(Ok(permit)) => {
+                self.add(permit);
+                true
+            }
+            Ok(Err(_)) | Err(_) => false,
+        }
+    }
+
+    /// Holds so many bytes in all if they are free at once.
+    pub(crate) fn try_grow_to(&mut self, bytes: usize) -> bool {
+        let more = self.missing(bytes);
+        if more == 0 {
+            return true;
+        }
+        match self.budget.units.clone().try_acquire_many_owned(more) {
+            Ok(permit) => {
+                self.add(permit);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Gives back what exceeds so many bytes.
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
+        let kept = units(bytes);
+        if let Some(permit) = &mut self.permit
+            && let Some(excess) = permit.num_permits().checked_sub(kept)
+        {
+            drop(permit.split(excess));
+        }
+    }
+
+    fn missing(&self, bytes: usize) -> u32 {
+        let held = self
+            .permit
+            .as_ref()
+            .map_or(0, OwnedSemaphorePermit::num_permits);
+        // More units than fit are never free, so the request is refused.
+        u32::try_from(units(bytes).saturating_sub(held)).unwrap_or(u32::MAX)
+    }
+
+    fn add(&mut self, more: OwnedSemaphorePermit) {
+        match &mut self.permit {
+            Some(permit) => permit.merge(more),
+            None => self.permit = Some(more),
+        }
+    }
+}
+
+fn units(bytes: usize) -> usize {
+    bytes.saturating_sub(FREE).div_ceil(UNIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_one_holds_another_waits_for() {
+        let budget = ByteBudget::new(64 * 1024);
+        let (mut one, mut other) = (budget.hold(), budget.hold());
+        let patience = Duration::from_secs(1);
+        assert!(one.grow_to(FREE + 60 * 1024, patience).await);
+        assert!(other.try_grow_to(FREE + 4 * 1024));
+        assert!(!other.try_grow_to(FREE + 5 * 1024));
+        assert!(!other.grow_to(FREE + 5 * 1024, patience).await);
+        assert!(other.grow_to(FREE, patience).await);
+        one.shrink_to(FREE + 10 * 1024);
+        assert!(other.grow_to(FREE + 54 * 1024, patience).await);
+        drop(one);
+        assert!(other.grow_to(FREE + 64 * 1024, patience).await);
+        assert!(!other.grow_to(usize::MAX, patience).await);
+    }
+}
