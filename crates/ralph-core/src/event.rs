@@ -19,7 +19,7 @@ use crate::ports::{AgentEnd, AgentEvent, AgentReport, PullRequest, SandboxId, Us
 use crate::profile::ModelChoice;
 use crate::run::{Command, RunStatus};
 use crate::task::Mode;
-use crate::verdict::{CheckResult, TestCount};
+use crate::verdict::{CheckResult, TestCount, VerifyFinding};
 
 mod results;
 
@@ -296,6 +296,9 @@ pub enum Event {
         green: bool,
         checks: Vec<CheckResult>,
         reasons: Vec<String>,
+        /// What qualifies a green verdict, the most important first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        findings: Vec<VerifyFinding>,
     },
     /// The model's wish to end with success was not granted.
     SuccessRefused {

@@ -14,7 +14,7 @@ use crate::ports::{PullRequest, SandboxId, Usage};
 use crate::profile::ModelChoice;
 use crate::run::{self, Command, RunStatus};
 use crate::task::Mode;
-use crate::verdict::TestCount;
+use crate::verdict::{TestCount, VerifyFinding};
 
 mod consultation;
 mod iterations;
@@ -76,6 +76,8 @@ pub struct RunState {
     pub verified: Option<(CommitId, bool)>,
     /// The tests that its test command ran there, if they could be counted.
     pub verified_tests: Option<TestCount>,
+    /// What qualifies that verdict, the most important first.
+    pub findings: Vec<VerifyFinding>,
     /// The figures of the last finished iteration.
     pub last_metrics: Option<Box<Metrics>>,
     /// Scores of the last iterations, oldest first, at most five.
@@ -147,6 +149,7 @@ impl RunState {
             ticked: BTreeSet::new(),
             verified: None,
             verified_tests: None,
+            findings: Vec::new(),
             last_metrics: None,
             loop_scores: Vec::new(),
             window: Window::default(),
@@ -331,8 +334,10 @@ impl RunState {
                 head,
                 green,
                 checks,
+                findings,
                 ..
             } => {
+                self.findings.clone_from(findings);
                 if let Some(open) = &mut self.open {
                     open.note_checks(checks);
                 }

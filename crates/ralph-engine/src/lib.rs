@@ -1,6 +1,7 @@
 //! The run machine: it takes a plan to a verified commit on a branch, and survives being killed.
 //!
 //! - [`iteration`] is the loop, one page; its steps are in `steps`, `actions` and `delivery`.
+//! - `clean_room` runs checks on an untouched checkout of a commit.
 //! - `agent` is an iteration in which an agent's program works instead.
 //! - [`run`] opens a run, prepares it, iterates until a verdict, obeys commands.
 //! - [`journal`] numbers the events and syncs them; [`store`] knows the directories; [`durable`]
@@ -17,6 +18,7 @@
 mod actions;
 mod agent;
 mod capture;
+mod clean_room;
 pub mod contract;
 mod control;
 mod delivery;

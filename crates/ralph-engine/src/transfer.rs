@@ -9,7 +9,8 @@ use ralph_core::ports::{Sandbox, WriteMode};
 use crate::durable::StoreError;
 use crate::error::RunError;
 
-const CHUNK: u64 = 8 << 20;
+const CHUNK_BYTES: usize = 8 << 20;
+const CHUNK: u64 = CHUNK_BYTES as u64;
 
 /// Writes a host file into a sandbox, replacing what is there.
 pub(crate) async fn upload(
@@ -18,6 +19,20 @@ pub(crate) async fn upload(
     to: &SandboxPath,
 ) -> Result<(), RunError> {
     upload_from(sandbox, from, 0, to, WriteMode::Replace).await
+}
+
+/// Writes bytes into a file of a sandbox, replacing what is there.
+pub(crate) async fn write_all(
+    sandbox: &dyn Sandbox,
+    bytes: &[u8],
+    to: &SandboxPath,
+) -> Result<(), RunError> {
+    let (first, rest) = bytes.split_at(bytes.len().min(CHUNK_BYTES));
+    sandbox.write(to, first, WriteMode::Replace).await?;
+    for chunk in rest.chunks(CHUNK_BYTES) {
+        sandbox.write(to, chunk, WriteMode::Append).await?;
+    }
+    Ok(())
 }
 
 /// Appends what a host file has grown by since `offset` to its copy in a sandbox.

@@ -5,10 +5,12 @@
 //! no say in any of it.
 
 mod count;
+mod finding;
 mod judge;
 mod runners;
 mod standing;
 
 pub use count::{TestCount, count_tests};
+pub use finding::{FindingKind, VerifyFinding};
 pub use judge::{CheckResult, Verdict, judge};
 pub use standing::{Standing, may_finish};

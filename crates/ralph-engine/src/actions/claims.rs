@@ -11,7 +11,9 @@ use ralph_core::verdict::{self, CheckResult, Verdict};
 
 use crate::capture::{Capture, Captured};
 use crate::error::RunError;
+use crate::git::{GitError, SandboxGit, WorkSnapshot};
 use crate::run::Run;
+use crate::workspace::Finding;
 
 /// How long a verify or test command may take.
 pub(crate) const CHECK_TIMEOUT: Duration = Duration::from_mins(30);
@@ -90,15 +92,43 @@ impl Run {
                 ..known.clone()
             });
         }
+        let before = SandboxGit::new(&*self.sandbox).snapshot().await?;
         let mut capture = Capture::new(&self.outside.redactor);
         let outcome = self
             .exec(Exec::shell(command, CHECK_TIMEOUT), &mut capture)
             .await?;
         let output = capture.finish();
         self.add_output(command, &output, outcome.ended)?;
+        if let Some(before) = before {
+            self.discard_changes_of(command, &before).await?;
+        }
         let check = output.check(name, command, &outcome);
         self.now.checks.insert(command.to_owned(), check.clone());
         Ok(check)
+    }
+
+    /// Discards the commits and file changes of a check, so that they never land on the branch.
+    /// Ignored files stay: they make the next build fast.
+    async fn discard_changes_of(
+        &mut self,
+        command: &str,
+        before: &WorkSnapshot,
+    ) -> Result<(), RunError> {
+        let changed = match SandboxGit::new(&*self.sandbox).restore(before).await {
+            Ok(changed) => changed,
+            // A damaged repository is repaired when the iteration is settled.
+            Err(RunError::Git(GitError::InSandbox { .. })) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let Some(path) = changed.first().cloned() else {
+            return Ok(());
+        };
+        let others = match changed.len() {
+            1 => String::new(),
+            count => format!(", with {} other paths", count - 1),
+        };
+        let finding = format!("changed by the check `{command}`{others}; put back");
+        self.tell_tampering(vec![Finding { path, finding }])
     }
 
     /// Remembers what a command of the model's says about the tests, and that files may have changed.

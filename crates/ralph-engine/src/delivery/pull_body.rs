@@ -138,8 +138,10 @@ fn evidence(facts: &Facts<'_>) -> String {
     if facts.evidence.is_empty() {
         return "\n## Evidence\n\nNot verified in a clean room yet.\n".into();
     }
-    let mut text = format!(
-        "\n## Evidence\n\nA fresh sandbox, a clean checkout of `{}`:\n\n| check | command | result | duration |\n|---|---|---|---|\n",
+    let mut text = findings(facts);
+    let _ = write!(
+        text,
+        "\n## Evidence\n\nEach in a fresh sandbox with a clean checkout of `{}`:\n\n| check | command | result | duration |\n|---|---|---|---|\n",
         facts.state.head
     );
     for check in facts.evidence {
@@ -154,6 +156,27 @@ fn evidence(facts: &Facts<'_>) -> String {
             code(&check.command),
             check.ended,
             check.duration_ms
+        );
+    }
+    text
+}
+
+/// Returns what qualifies the verdict, the most important first.
+fn findings(facts: &Facts<'_>) -> String {
+    const SHOWN: usize = 50;
+    let findings = &facts.state.findings;
+    if findings.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n## Read this before you merge\n\n".to_owned();
+    for finding in findings.iter().take(SHOWN) {
+        let _ = writeln!(text, "- {}", quiet(&finding.text));
+    }
+    if findings.len() > SHOWN {
+        let _ = writeln!(
+            text,
+            "- and {} more of lower importance",
+            findings.len() - SHOWN
         );
     }
     text

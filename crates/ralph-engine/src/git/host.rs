@@ -84,6 +84,7 @@ impl HostGit {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", &self.config)
             .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
             .env("GIT_AUTHOR_NAME", "ralph")
             .env("GIT_AUTHOR_EMAIL", "ralph@localhost")
             .env("GIT_COMMITTER_NAME", "ralph")

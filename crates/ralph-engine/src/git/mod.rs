@@ -12,6 +12,7 @@ mod incoming;
 pub(crate) mod locks;
 mod project_config;
 mod sandbox;
+mod state;
 mod telling;
 mod work_tree;
 
@@ -22,6 +23,7 @@ pub use host::{HostGit, HostRepo};
 pub use incoming::Incoming;
 pub use project_config::ProjectConfigError;
 pub use sandbox::{Origin, SandboxGit};
+pub(crate) use state::{RepoRefs, WorkSnapshot};
 pub use work_tree::WorkTree;
 
 use crate::durable;

@@ -93,6 +93,9 @@ impl<'a> SandboxGit<'a> {
             .with_env("GIT_CONFIG_VALUE_0", "/dev/null")
             .with_env("GIT_CONFIG_KEY_1", "core.fsmonitor")
             .with_env("GIT_CONFIG_VALUE_1", "false")
+            // Replaced objects and grafts would show another history than the one that is pushed.
+            .with_env("GIT_NO_REPLACE_OBJECTS", "1")
+            .with_env("GIT_GRAFT_FILE", "/dev/null/none")
             .with_env("LC_ALL", "C.UTF-8");
         let mut collect = Collect::default();
         let outcome = self.sandbox.exec(exec, &mut collect).await?;
@@ -141,14 +144,6 @@ impl<'a> SandboxGit<'a> {
     /// Makes the files what the commit says, in a fresh workspace.
     pub async fn check_out(&self) -> Result<(), RunError> {
         self.git(&["reset", "--quiet", "--hard"]).await.map(drop)
-    }
-
-    /// Puts every file back that git knows and removes those that it neither knows nor ignores.
-    pub async fn make_clean(&self) -> Result<(), RunError> {
-        self.git(&["reset", "--quiet", "--hard"]).await?;
-        self.git(&["clean", "--quiet", "--force", "-d"])
-            .await
-            .map(drop)
     }
 
     /// Hides the run's own files from git where the repository tracks them, unless they are committed.

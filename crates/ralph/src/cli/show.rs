@@ -1,7 +1,7 @@
 //! `ralph show`: tells where a run stands.
 
 use ralph_core::state::RunState;
-use ralph_core::verdict::TestCount;
+use ralph_core::verdict::{TestCount, VerifyFinding};
 use ralph_engine::store::RunDir;
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use super::show_steering::Steering;
 use super::summary::Summary;
 use crate::terminal::format;
 use crate::terminal::line::Line;
-use crate::terminal::lines::{Style, budgets, field, life};
+use crate::terminal::lines::{self, Style, budgets, field, life};
 
 /// Prints a block for people, or the fields for scripts.
 pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, CliError> {
@@ -27,6 +27,7 @@ pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, CliErr
             summary,
             steering: Steering::of(&state),
             tests: state.verified_tests,
+            findings: state.findings,
         })?;
     } else {
         let style = match output.look().columns() {
@@ -48,6 +49,8 @@ struct Shown {
     /// The tests of the last verification, if they could be counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     tests: Option<TestCount>,
+    /// What qualifies the last verdict of a clean room.
+    findings: Vec<VerifyFinding>,
 }
 
 fn block(
@@ -76,6 +79,8 @@ fn block(
         lines.push(field("verified", &verdict));
         let tests = state.verified_tests;
         lines.extend(tests.map(|tests| field("tests", &tests.to_string())));
+        let findings = lines::findings(&state.findings);
+        lines.extend(findings.iter().map(|finding| field("", finding)));
     }
     if let Some(pull) = &state.pull {
         lines.push(field("pr", &life::pull(pull)));

@@ -11,6 +11,7 @@ mod bad_input;
 #[cfg(target_os = "linux")]
 mod care;
 mod circling;
+mod clean_room;
 mod contract;
 #[cfg(target_os = "linux")]
 mod crash;

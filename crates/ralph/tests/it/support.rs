@@ -178,6 +178,7 @@ pub(crate) fn succeeded() -> Vec<Event> {
             green: true,
             checks: vec![],
             reasons: vec![],
+            findings: vec![],
         },
         status(RunStatus::Succeeded),
     ]);

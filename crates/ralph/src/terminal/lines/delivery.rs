@@ -37,8 +37,18 @@ pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
             green,
             checks,
             reasons,
+            findings,
             ..
-        } => verified(head, *green, checks, reasons),
+        } => {
+            let mut lines = verified(head, *green, checks, reasons);
+            let findings = pieces::findings(findings);
+            lines.extend(
+                findings
+                    .iter()
+                    .map(|text| Line::of("  ").folded(Tone::Warn, text)),
+            );
+            lines
+        }
         Event::SuccessRefused { reasons, .. } => {
             let mut lines = vec![marked(BAD, Tone::Warn).plain("not done yet")];
             lines.extend(pieces::reasons(reasons.iter().map(String::as_str)));

@@ -9,7 +9,7 @@ use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
 
 use super::delivery::state_word;
-use super::pieces::{BAD, GOOD, aside, field, warning};
+use super::pieces::{self, BAD, GOOD, aside, field, warning};
 use super::{Style, budgets};
 use crate::terminal::format;
 use crate::terminal::line::{Line, Tone};
@@ -50,14 +50,14 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
         Event::ProfileRejected { profile, why } => {
             vec![warning(&format!("profile `{profile}` is not used: {why}"))]
         }
-        Event::SandboxCreated { sandbox, purpose } => {
-            let purpose = match purpose {
-                Purpose::Work => "sandbox",
-                Purpose::CleanRoom => "clean room",
-            };
-            vec![aside(&format!("{purpose} `{sandbox}` is made"))]
+        Event::SandboxCreated {
+            sandbox,
+            purpose: Purpose::Work,
+        } => vec![aside(&format!("sandbox `{sandbox}` is made"))],
+        // Every check has a clean room of its own; only the removal of the work sandbox is shown.
+        Event::SandboxRemoved { sandbox } if state.sandbox.is_none() => {
+            vec![aside(&format!("`{sandbox}` is removed"))]
         }
-        Event::SandboxRemoved { sandbox } => vec![aside(&format!("`{sandbox}` is removed"))],
         Event::WorkspaceReady { branch, head } => {
             let head = head.short();
             vec![aside(&format!("the repository is on `{branch}` at {head}"))]
@@ -256,6 +256,14 @@ pub fn ending(state: &RunState, style: Style) -> Vec<Line> {
             .iter()
             .map(|line| bar().plain("  ").folded(Tone::Plain, line)),
     );
+    if *status == RunStatus::Succeeded {
+        let findings = pieces::findings(&state.findings);
+        lines.extend(
+            findings
+                .iter()
+                .map(|line| bar().plain("  ").folded(Tone::Warn, line)),
+        );
+    }
     lines.push(bar().plain("  ").quiet(&figures(state)));
     if let Some(next) = next_step(state) {
         lines.push(bar().plain("  ").folded(Tone::Accent, &next));

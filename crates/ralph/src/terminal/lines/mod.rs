@@ -13,5 +13,5 @@ pub mod life;
 mod pieces;
 mod telling;
 
-pub use pieces::field;
+pub use pieces::{field, findings};
 pub use telling::{Style, of, waiting};

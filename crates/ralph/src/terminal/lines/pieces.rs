@@ -1,6 +1,6 @@
 //! Pieces that several lines share.
 
-use ralph_core::verdict::CheckResult;
+use ralph_core::verdict::{CheckResult, VerifyFinding};
 
 use super::Style;
 use crate::terminal::line::{Line, Tone};
@@ -52,6 +52,23 @@ pub(super) fn reasons<'a>(reasons: impl IntoIterator<Item = &'a str>) -> Vec<Lin
         .into_iter()
         .map(|reason| Line::of("    ").quiet("- ").folded(Tone::Plain, reason))
         .collect()
+}
+
+/// How many findings of a verdict are shown.
+const SHOWN_FINDINGS: usize = 8;
+
+/// Returns the findings that qualify a verdict, a line each, the most important first.
+pub fn findings(findings: &[VerifyFinding]) -> Vec<String> {
+    let shown = findings.iter().take(SHOWN_FINDINGS);
+    let mut lines: Vec<String> = shown
+        .map(|finding| format!("{WARN} {}", finding.text))
+        .collect();
+    let more = findings.len().saturating_sub(SHOWN_FINDINGS) as u64;
+    if more > 0 {
+        let more = format::plural(more, "more finding", "more findings");
+        lines.push(format!("{WARN} {more} of lower importance"));
+    }
+    lines
 }
 
 /// Makes a heading that divides the output.

@@ -115,11 +115,9 @@ fn the_verdict() {
   … verifying
 
 ── verification of bbbbbbbbbb ──
-  clean room `local-2` is made
   ✗ tests `make test` exit 0, 0 passed (1.5s)
   ✗ bbbbbbbbbb is not green
     - no test was executed
-  `local-2` is removed
   taken over by process 43
   ✓ tests `make test` exit 0, 4 passed (1.5s)
   ✓ M1.1 `make test` exit 0 (1.5s)

@@ -126,11 +126,9 @@ fn the_verdict() {
         str![[r"
 
 <36>── </><1>verification of bbbbbbbbbb</><36> ──────────────────────────────────────────────────</>
-  <2>clean room `local-2` is made</>
   <31>✗</> tests<2> `make test`</> exit 0, 0 passed                                      <2>1.5s</>
   <31>✗</> <1>bbbbbbbbbb is not green</>
     <2>- </>no test was executed
-  <2>`local-2` is removed</>
   <2>taken over by process 43</>
   <32>✓</> tests<2> `make test`</> exit 0, 4 passed                                      <2>1.5s</>
   <32>✓</> M1.1<2> `make test`</> exit 0                                                 <2>1.5s</>

@@ -1,0 +1,89 @@
+//! Clean rooms: every check runs in a fresh sandbox with an untouched checkout of one commit.
+//!
+//! Nothing that a check leaves behind (files, commits, git configuration, processes, `HOME`, `/tmp`)
+//! reaches another check, because the sandbox is removed after it. `room` creates, uses and removes
+//! one sandbox; `witness` compares the repository before and after a check.
+
+mod room;
+mod witness;
+
+use ralph_core::id::CommitId;
+use ralph_core::verdict::{CheckResult, VerifyFinding};
+
+use room::BranchBundle;
+pub(crate) use room::RoomTree;
+
+use crate::error::RunError;
+use crate::run::Run;
+
+/// A check of the contract.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedCommand {
+    /// Where it comes from: a box's id, `test_command`, or `verify_commands[1]`.
+    pub(crate) name: String,
+    pub(crate) command: String,
+}
+
+/// The result of a check in its clean room.
+#[derive(Debug, Clone)]
+pub(crate) struct RoomCheck {
+    pub(crate) result: CheckResult,
+    /// Why the result does not count for the commit: the check moved to another one.
+    pub(crate) objection: Option<String>,
+    /// Facts about the run of the check that qualify a green result.
+    pub(crate) findings: Vec<VerifyFinding>,
+}
+
+impl Run {
+    /// Runs each command on an untouched checkout of a commit, in a sandbox of its own. A command
+    /// that several checks share runs once. The results are in the order of the commands.
+    pub(crate) async fn check_commit(
+        &mut self,
+        commit: &CommitId,
+        commands: &[NamedCommand],
+    ) -> Result<Vec<RoomCheck>, RunError> {
+        let tree = RoomTree::of(commit);
+        let bundle = self.branch_bundle().await?;
+        let mut checks: Vec<RoomCheck> = Vec::new();
+        for NamedCommand { name, command } in commands {
+            let known = checks.iter().find(|known| known.result.command == *command);
+            let check = if let Some(known) = known {
+                let mut check = known.clone();
+                check.result.name.clone_from(name);
+                check
+            } else {
+                self.check_in_room(&bundle, &tree, name, command).await?
+            };
+            checks.push(check);
+        }
+        Ok(checks)
+    }
+
+    /// Runs one check in a clean room of its own and adds its output to the iteration's transcript.
+    async fn check_in_room(
+        &mut self,
+        bundle: &BranchBundle,
+        tree: &RoomTree,
+        name: &str,
+        command: &str,
+    ) -> Result<RoomCheck, RunError> {
+        let used = self.run_in_room(bundle, tree, command).await?;
+        let ended = used.outcome.ended;
+        if self.state().open.is_some() {
+            let title = format!("{command}   # in the clean room");
+            self.add_output(&title, &used.output, ended)?;
+        }
+        let result = used.output.check(name, command, &used.outcome);
+        if !result.is_green() {
+            self.log_error(&format!(
+                "clean room: `{command}`: {ended}; output ends:\n{}",
+                used.output.tail(20)
+            ))?;
+        }
+        Ok(RoomCheck {
+            result,
+            objection: used.changes.objection(command),
+            findings: used.changes.finding(command).into_iter().collect(),
+        })
+    }
+}

@@ -1,0 +1,110 @@
+//! One clean room: created, filled with a checkout, used for one command, removed.
+
+use std::path::PathBuf;
+
+use ralph_core::event::{Event, Purpose};
+use ralph_core::id::CommitId;
+use ralph_core::ports::{Exec, ExecOutcome, Sandbox};
+
+use super::witness::{RoomChanges, Witness};
+use crate::actions::CHECK_TIMEOUT;
+use crate::capture::{Capture, Captured};
+use crate::error::RunError;
+use crate::git::{GitError, Origin, SandboxGit};
+use crate::prepare;
+use crate::run::{Run, attend};
+
+/// The files that a clean room holds: those of a commit.
+#[derive(Debug, Clone)]
+pub(crate) struct RoomTree {
+    commit: CommitId,
+}
+
+impl RoomTree {
+    /// The files of a commit, which the run's branch must contain.
+    pub(crate) fn of(commit: &CommitId) -> Self {
+        Self {
+            commit: commit.clone(),
+        }
+    }
+}
+
+/// A bundle of the run's branch in a file of the host; the file is removed on drop.
+#[derive(Debug)]
+pub(crate) struct BranchBundle {
+    file: PathBuf,
+    branch: String,
+}
+
+impl Drop for BranchBundle {
+    fn drop(&mut self) {
+        // Only a copy: the repository has all of it.
+        std::fs::remove_file(&self.file).ok();
+    }
+}
+
+/// A command that ran in a clean room.
+pub(super) struct RoomUse {
+    pub(super) outcome: ExecOutcome,
+    pub(super) output: Captured,
+    pub(super) changes: RoomChanges,
+}
+
+impl Run {
+    /// Bundles the branch once for all clean rooms of a verification.
+    pub(super) async fn branch_bundle(&self) -> Result<BranchBundle, RunError> {
+        let bundle = BranchBundle {
+            // In the repository's directory, where `locks::release` finds a lock that a crash leaves.
+            file: self.dir.repo().join("room.bundle"),
+            branch: self.state().plan.branch.clone(),
+        };
+        self.repo.bundle(&bundle.branch, &bundle.file).await?;
+        Ok(bundle)
+    }
+
+    /// Runs one shell command in a clean room that exists only for it.
+    pub(super) async fn run_in_room(
+        &mut self,
+        bundle: &BranchBundle,
+        tree: &RoomTree,
+        command: &str,
+    ) -> Result<RoomUse, RunError> {
+        let room = prepare::create(&mut self.journal, &self.outside, Purpose::CleanRoom).await?;
+        let used = self.use_room(&*room, bundle, tree, command).await;
+        room.remove().await?;
+        let sandbox = room.id().clone();
+        self.journal.append(Event::SandboxRemoved { sandbox })?;
+        used
+    }
+
+    async fn use_room(
+        &mut self,
+        room: &dyn Sandbox,
+        bundle: &BranchBundle,
+        tree: &RoomTree,
+        command: &str,
+    ) -> Result<RoomUse, RunError> {
+        let git = SandboxGit::new(room);
+        git.install(Origin {
+            bundle: &bundle.file,
+            branch: &bundle.branch,
+        })
+        .await?;
+        git.check_out_commit(&tree.commit).await?;
+        let witness = Witness::of(room).await?;
+        if witness.head() != tree.commit.as_str() {
+            let answer = witness.head().to_owned();
+            let command = "rev-parse HEAD".to_owned();
+            return Err(GitError::Unexpected { command, answer }.into());
+        }
+        let mut capture = Capture::new(&self.outside.redactor);
+        let timeout = CHECK_TIMEOUT.min(self.time_left());
+        let running = room.exec(Exec::shell(command, timeout), &mut capture);
+        let outcome = attend(&mut self.journal, &mut self.control, running).await??;
+        Ok(RoomUse {
+            outcome,
+            output: capture.finish(),
+            changes: witness.compare(room).await?,
+        })
+    }
+}

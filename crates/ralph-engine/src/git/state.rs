@@ -1,0 +1,234 @@
+//! The state of a sandbox's repository: refs, written files, and a snapshot that can be restored.
+
+use std::collections::BTreeSet;
+
+use ralph_core::id::CommitId;
+use ralph_core::path::SandboxPath;
+use ralph_core::ports::{Exec, SandboxError, WriteMode};
+
+use super::GitError;
+use super::sandbox::{SandboxGit, TIMEOUT, scratch};
+use crate::error::RunError;
+use crate::transfer;
+use crate::workspace::in_repo;
+
+/// The largest index that is kept, about 600,000 files.
+const MAX_INDEX: u64 = 64 << 20;
+/// A file in the scratch directory that is as old as the checkout.
+const STAMP: &str = "stamp";
+
+/// The refs of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RepoRefs {
+    /// The commit that is checked out.
+    pub(crate) commit: String,
+    /// The branch that is checked out; empty for a detached HEAD.
+    pub(crate) branch: String,
+    /// Every ref with its object.
+    pub(crate) all: Vec<String>,
+}
+
+impl RepoRefs {
+    /// Returns the refs, other than the branch, that differ from an earlier state.
+    pub(crate) fn others_changed_since(&self, before: &Self) -> Vec<String> {
+        let is_new = |line: &&String| !before.all.contains(line);
+        let name = |line: &String| line.split(' ').next().unwrap_or_default().to_owned();
+        let names = self.all.iter().filter(is_new).map(name);
+        names.filter(|name| *name != before.branch).collect()
+    }
+}
+
+/// A workspace as it was before a check: files, index and HEAD.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkSnapshot {
+    refs: RepoRefs,
+    index: Option<Vec<u8>>,
+    index_tree: String,
+    /// The tree of all files that git does not ignore.
+    files: String,
+}
+
+impl SandboxGit<'_> {
+    /// Returns the refs of the repository.
+    pub(crate) async fn refs(&self) -> Result<RepoRefs, RunError> {
+        let script = "git rev-parse --verify HEAD || exit; git symbolic-ref -q HEAD || echo; \
+            git for-each-ref --format='%(refname) %(objectname)'";
+        let text = self
+            .checked("rev-parse", Exec::shell(script, TIMEOUT))
+            .await?;
+        let text = String::from_utf8_lossy(&text);
+        let mut lines = text.lines().map(str::to_owned);
+        Ok(RepoRefs {
+            commit: lines.next().unwrap_or_default(),
+            branch: lines.next().unwrap_or_default(),
+            all: lines.collect(),
+        })
+    }
+
+    /// Makes the workspace a checkout of a commit, with the branch at that commit.
+    pub(crate) async fn check_out_commit(&self, commit: &CommitId) -> Result<(), RunError> {
+        self.git(&["update-ref", "HEAD", commit.as_str()]).await?;
+        self.check_out().await
+    }
+
+    /// Creates the file whose age later tells which files were written after it; returns its time.
+    pub(crate) async fn stamp(&self) -> Result<jiff::Timestamp, RunError> {
+        self.sandbox
+            .write(&scratch(STAMP)?, b"", WriteMode::Replace)
+            .await?;
+        self.stamp_time().await
+    }
+
+    async fn stamp_time(&self) -> Result<jiff::Timestamp, RunError> {
+        let entries = self.sandbox.list(&SandboxPath::scratch()).await?;
+        let stamp = entries.into_iter().find(|entry| entry.name == STAMP);
+        let gone = || SandboxError::NotFound(STAMP.to_owned());
+        Ok(stamp.ok_or_else(gone)?.modified)
+    }
+
+    /// Returns the files of an index that were written after the stamp, even if their content is the
+    /// same again. Git's own comparison has a resolution of one second, so `find` compares the times.
+    pub(crate) async fn written_since(
+        &self,
+        index: &[u8],
+        stamped: jiff::Timestamp,
+    ) -> Result<Vec<String>, RunError> {
+        let file = scratch("before.index")?;
+        transfer::write_all(self.sandbox, index, &file).await?;
+        let listed = |more: &str| {
+            Exec::shell(format!("git ls-files -z {more}"), TIMEOUT)
+                .with_env("GIT_INDEX_FILE", format!("../{file}"))
+        };
+        let tracked = paths(&self.checked("ls-files", listed("")).await?);
+        let mut written = paths(&self.checked("ls-files", listed("--deleted")).await?);
+        if !matches!(self.stamp_time().await, Ok(time) if time == stamped) {
+            written.push("(the times of the files cannot be compared)".to_owned());
+        }
+        let newer = "find . -path ./.git -prune -o \\( -type f -o -type l \\)";
+        let stamp = format!("../{}", scratch(STAMP)?);
+        // Not every `find` compares the time of the last change of an inode.
+        let script = format!(
+            "{newer} -cnewer {stamp} -print0 2>/dev/null || {newer} -newer {stamp} -print0"
+        );
+        let found = paths(&self.checked("find", Exec::shell(script, TIMEOUT)).await?);
+        let tracked: BTreeSet<&str> = tracked.iter().map(String::as_str).collect();
+        let found = found.iter().map(|path| path.trim_start_matches("./"));
+        let found: BTreeSet<&str> = found.filter(|path| tracked.contains(path)).collect();
+        written.extend(found.into_iter().map(str::to_owned));
+        Ok(written)
+    }
+
+    /// Records files, index and HEAD of the workspace; none where the repository cannot be read.
+    pub(crate) async fn snapshot(&self) -> Result<Option<WorkSnapshot>, RunError> {
+        let taken = async {
+            Ok(WorkSnapshot {
+                refs: self.refs().await?,
+                index: self.index().await?,
+                index_tree: self.index_tree().await?,
+                files: self.tree_of_files().await?,
+            })
+        };
+        match taken.await {
+            Ok(snapshot) => Ok(Some(snapshot)),
+            // A damaged repository is repaired when the iteration is settled.
+            Err(RunError::Git(GitError::InSandbox { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Puts the workspace back to a snapshot and returns what had changed. Ignored files stay.
+    pub(crate) async fn restore(&self, before: &WorkSnapshot) -> Result<Vec<String>, RunError> {
+        let mut changed = Vec::new();
+        let refs = self.refs().await.ok();
+        if refs
+            .as_ref()
+            .is_none_or(|refs| refs.branch != before.refs.branch)
+        {
+            if before.refs.branch.is_empty() {
+                let detached = ["update-ref", "--no-deref", "HEAD", &before.refs.commit];
+                self.git(&detached).await?;
+            } else {
+                self.git(&["symbolic-ref", "HEAD", &before.refs.branch])
+                    .await?;
+            }
+            changed.push("HEAD".to_owned());
+        }
+        if refs.is_none_or(|refs| refs.commit != before.refs.commit) {
+            self.git(&["update-ref", "HEAD", &before.refs.commit])
+                .await?;
+            changed.push("HEAD".to_owned());
+        }
+        changed.dedup();
+        let files = self.tree_of_files().await?;
+        if files != before.files {
+            changed.extend(self.restore_files(&files, &before.files).await?);
+        }
+        if changed.is_empty() && self.index_tree().await? == before.index_tree {
+            return Ok(changed);
+        }
+        if let Some(index) = &before.index {
+            transfer::write_all(self.sandbox, index, &index_path()?).await?;
+        }
+        Ok(changed)
+    }
+
+    /// Replaces the files of one tree by those of another and returns the paths that differ.
+    async fn restore_files(&self, from: &str, to: &str) -> Result<Vec<String>, RunError> {
+        let differing = [
+            "diff-tree",
+            "-r",
+            "--no-renames",
+            "--name-only",
+            "-z",
+            to,
+            from,
+        ];
+        let text = self.git(&differing).await?;
+        let script = "set -e; export GIT_INDEX_FILE=\"$PWD/.git/ralph.index\"; \
+            git read-tree --reset -u \"$TREE\"; rm -f \"$GIT_INDEX_FILE\"";
+        let exec = Exec::shell(script, TIMEOUT).with_env("TREE", to);
+        self.checked("read-tree", exec).await?;
+        Ok(paths(&text))
+    }
+
+    /// Returns the index; none for an empty commit, and none if it is too large to keep.
+    pub(crate) async fn index(&self) -> Result<Option<Vec<u8>>, RunError> {
+        match self.sandbox.read(&index_path()?, MAX_INDEX).await {
+            Ok(index) => Ok(Some(index)),
+            Err(SandboxError::NotFound(_) | SandboxError::TooLarge { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns the tree of the index; empty in the middle of a merge.
+    async fn index_tree(&self) -> Result<String, RunError> {
+        match self.git(&["write-tree"]).await {
+            Ok(text) => Ok(String::from_utf8_lossy(&text).trim().to_owned()),
+            Err(RunError::Git(GitError::InSandbox { .. })) => Ok(String::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the tree of all files that git does not ignore, through a copy of the index.
+    async fn tree_of_files(&self) -> Result<String, RunError> {
+        let script = "set -e; export GIT_INDEX_FILE=\"$PWD/.git/ralph.index\"; \
+            rm -f \"$GIT_INDEX_FILE\"; \
+            if [ -e .git/index ]; then cp .git/index \"$GIT_INDEX_FILE\"; fi; \
+            git add --all --ignore-errors . >&2 || true; git write-tree";
+        let text = self
+            .checked("write-tree", Exec::shell(script, TIMEOUT))
+            .await?;
+        Ok(String::from_utf8_lossy(&text).trim().to_owned())
+    }
+}
+
+/// Splits a list of paths that end with NUL.
+fn paths(text: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(text);
+    let paths = text.split('\0').filter(|path| !path.is_empty());
+    paths.map(str::to_owned).collect()
+}
+
+fn index_path() -> Result<SandboxPath, RunError> {
+    in_repo(".git/index")
+}
