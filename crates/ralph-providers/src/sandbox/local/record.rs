@@ -31,7 +31,7 @@ impl Record {
 
     /// Writes the record so that it survives a power cut.
     pub(super) fn store(&self, root: &Path, name: Name) -> io::Result<()> {
-        let temporary = root.join(format!(".{}{SUFFIX}", name::id(name)));
+        let temporary = temporary(root, name);
         let mut file = OpenOptions::new()
             .write(true)
             .create(true)
@@ -47,19 +47,26 @@ impl Record {
     /// Reads the record of a sandbox. One that is missing or damaged, as after a crash in the middle
     /// of making the sandbox, says nothing: the sandbox can still be removed.
     pub(super) fn load(root: &Path, name: Name) -> io::Result<Self> {
-        match fs::read(path(root, name)) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(error),
+        for file in [path(root, name), temporary(root, name)] {
+            match fs::read(file) {
+                Ok(bytes) => return Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
         }
+        Ok(Self::default())
     }
 
-    /// Removes the record of a sandbox; a missing one is fine.
+    /// Removes the record of a sandbox, also one that a crash kept from getting its name; a missing
+    /// one is fine.
     pub(super) fn remove(root: &Path, name: Name) -> io::Result<()> {
-        match fs::remove_file(path(root, name)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            result => result,
+        for file in [path(root, name), temporary(root, name)] {
+            match fs::remove_file(file) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                result => result?,
+            }
         }
+        Ok(())
     }
 
     /// Returns the names of all sandboxes that have a directory or a record.
@@ -71,11 +78,16 @@ impl Record {
         let mut names = BTreeSet::new();
         for entry in entries {
             let file = entry?.file_name();
-            let id = file.to_str().unwrap_or_default();
+            let id = file.to_str().unwrap_or_default().trim_start_matches('.');
             names.extend(name::parse(id.strip_suffix(SUFFIX).unwrap_or(id)));
         }
         Ok(names)
     }
+}
+
+/// Returns where a record is written before it gets its name.
+fn temporary(root: &Path, name: Name) -> PathBuf {
+    root.join(format!(".{}{SUFFIX}", name::id(name)))
 }
 
 fn path(root: &Path, name: Name) -> PathBuf {
