@@ -258,3 +258,31 @@ fn a_finding_as_json() {
         r#"{"code":"missing-task-file","severity":"error","line":null,"column":null,"message":"there is no task file `ralph_task.md`","fix":"write one with `ralph init`"}"#
     );
 }
+
+#[test]
+fn a_check_that_cannot_fail_keeps_a_run_from_starting() {
+    let text = templates::TASK
+        .replace(
+            "test_command: \"npm test\"",
+            "test_command: \"npm test || true\"",
+        )
+        .replace("  - \"npm", "  - \"true\"\n  - \"npm")
+        .replacen("- verify: `", "- verify: `# ", 1)
+        .replace(
+            "- [ ] M2.1",
+            "- [ ] M9 piped\n  - verify: `npm test | tee log`\n- [ ] M2.1",
+        );
+    snapbox::assert_data_eq!(
+        said(&text),
+        snapbox::str![[r"
+error [check-cannot-fail] line 30: the check `npm test || true` cannot fail: `|| true` turns every failure into success — write a command whose exit code says whether the work is done
+error [check-cannot-fail] line 33: the check `true` cannot fail: `true` always succeeds — write a command whose exit code says whether the work is done
+error [check-cannot-fail] line 35: the check `true` cannot fail: `true` always succeeds — write a command whose exit code says whether the work is done
+error [check-cannot-fail] line 37: the check `true` cannot fail: `true` always succeeds — write a command whose exit code says whether the work is done
+error [check-cannot-fail] line 74: the check `# node scripts/verify-foo.js` cannot fail: it runs no command — write a command whose exit code says whether the work is done
+warning [check-hides-failure] line 80: the check `npm test | tee log` can succeed though something failed: the exit code of a pipe is that of its last command, `tee`; `npm test` can fail unnoticed — let every failure reach the exit code: redirect to a file instead of a pipe (`COMMAND > log 2>&1`), use `bash -o pipefail -c '…'`, or start with `set -e`
+
+"]]
+    );
+    assert!(!check(text.as_bytes()).is_ok());
+}

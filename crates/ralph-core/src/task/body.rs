@@ -10,7 +10,7 @@ use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::criteria::{MAX_CHECKBOXES, Milestone, RawBox};
 use super::grammar::{Lines, after_bullet, milestone_heading, title, verify_line};
-use crate::lint::Finding;
+use crate::lint::{self, Finding};
 
 /// What a body says. Names are not given yet.
 #[derive(Default)]
@@ -288,6 +288,10 @@ impl<'s> Walk<'s> {
             None => Some(stray_verify()),
             Some(own_box) => {
                 let (command, remark) = verify.command();
+                let doubt = command.as_deref().and_then(lint::doubt);
+                self.body
+                    .remarks
+                    .extend(doubt.map(|finding| finding.on_line(verify.line)));
                 self.body.boxes[own_box].verify.extend(command);
                 remark
             }

@@ -12,7 +12,7 @@ use super::repo_url::{RepoUrl, RepoUrlError};
 use super::yaml::{Key, Node};
 use crate::debug;
 use crate::id::TaskId;
-use crate::lint::{Finding, excerpt};
+use crate::lint::{self, Finding, excerpt};
 use crate::plan::Engine;
 
 /// The highest number of iterations or minutes that can be meant seriously.
@@ -199,7 +199,11 @@ fn test_command(root: &mut Section<'_, '_>, remarks: &mut Vec<Finding>) -> Optio
     let text = root.text("test_command")?;
     let command = text.text.trim();
     warn_of_several_lines("test_command", &text, remarks);
-    (!command.is_empty()).then(|| command.to_owned())
+    if command.is_empty() {
+        return None;
+    }
+    remarks.extend(lint::doubt(command).map(|finding| finding.at(text.place)));
+    Some(command.to_owned())
 }
 
 fn verify_commands(root: &mut Section<'_, '_>, remarks: &mut Vec<Finding>) -> Vec<String> {
@@ -212,6 +216,7 @@ fn verify_commands(root: &mut Section<'_, '_>, remarks: &mut Vec<Finding>) -> Ve
             remarks.push(Finding::error("empty-command", message, fix).at(text.place));
         } else {
             warn_of_several_lines("verify_commands", &text, remarks);
+            remarks.extend(lint::doubt(command).map(|finding| finding.at(text.place)));
             commands.push(command.to_owned());
         }
     }

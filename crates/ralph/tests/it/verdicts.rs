@@ -70,7 +70,7 @@ fn a_claim_is_ticked_only_when_it_holds() {
 
 #[test]
 fn a_test_run_without_tests_is_not_green() {
-    let body = "# Task: T\n\n- [ ] M1.1 Tests pass\n  - verify: `sh t.sh`\n- [ ] M1.2 There\n  - verify: `true`\n";
+    let body = "# Task: T\n\n- [ ] M1.1 Tests pass\n  - verify: `sh t.sh`\n- [ ] M1.2 There\n  - verify: `test -s t.sh`\n";
     let project = Project::new().body(body).script(&[
         claiming(
             &["M1.1", "M1.2"],

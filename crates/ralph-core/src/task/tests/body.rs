@@ -49,7 +49,7 @@ fn boxes_with_their_verify_lines() {
 
   - verify: `a && b`
   - [x] nested
-    - verify: `` echo `date` ``
+    - verify: `` make `date` ``
 * [ ] odd   spaces
   verify: `in the paragraph`
 ## Other
@@ -63,7 +63,7 @@ fn boxes_with_their_verify_lines() {
         snapbox::str![[r#"
 M1.1 "Foo endpoint **returns** 200 over two lines" M1 open line 6 ["node a.js", "grep \"*foo*\" <a> &amp; b_c_d"]
 M1.2 "`loose`" M1 done line 11 ["a && b"]
-C3 "nested" M1 done line 16 ["echo `date`"]
+C3 "nested" M1 done line 16 ["make `date`"]
 C4 "odd   spaces" M1 open line 18 ["in the paragraph"]
 C5 "ordered" - open line 21 []
 C6 "quoted and more" - open line 22 ["q"]

@@ -39,7 +39,7 @@ const TASK: &str = "\
 ---
 task_id: task
 base_branch: main
-test_command: 'true'
+test_command: 'test -d .git'
 max_iterations: 9
 max_wall_time_minutes: 5
 MORE

@@ -1,0 +1,41 @@
+//! Finds checks that cannot fail, from the text of their command lines.
+//!
+//! A check such as `pytest || true` proves nothing, and a run would end with success whatever the
+//! model did. The command line is read with the quoting rules of the shell, and for every part the
+//! ways in which it can end are computed. Syntax beyond that is given the benefit of the doubt.
+
+mod flow;
+mod grammar;
+mod known;
+mod lexer;
+#[cfg(test)]
+mod tests;
+
+use self::grammar::{ShellOptions, evaluate};
+use super::{Finding, excerpt};
+
+/// Judges a command of a check.
+pub(crate) fn doubt(command: &str) -> Option<Finding> {
+    let paths = evaluate(command, ShellOptions::default(), 0)?;
+    let shown = excerpt(command.trim());
+    if !paths.can_fail() {
+        let because = paths
+            .because
+            .unwrap_or_else(|| "it always succeeds".to_owned());
+        return Some(Finding::error(
+            "check-cannot-fail",
+            format!("the check `{shown}` cannot fail: {because}"),
+            "write a command whose exit code says whether the work is done",
+        ));
+    }
+    // The script reads the exit codes of the pipe itself.
+    if command.contains("PIPESTATUS") {
+        return None;
+    }
+    let hidden = paths.hidden.into_iter().next()?;
+    Some(Finding::warning(
+        "check-hides-failure",
+        format!("the check `{shown}` can succeed though something failed: {hidden}"),
+        "let every failure reach the exit code: redirect to a file instead of a pipe (`COMMAND > log 2>&1`), use `bash -o pipefail -c '…'`, or start with `set -e`",
+    ))
+}
