@@ -300,6 +300,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         findings: Vec<VerifyFinding>,
     },
+    /// A person resumed a run that waited because of changed tests: these changes are approved.
+    TestChangesApproved { digest: Digest },
     /// The model's wish to end with success was not granted.
     SuccessRefused {
         iteration: u32,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::advice::{Note, Sign};
 use crate::budget::Budget;
+use crate::id::Digest;
 use crate::task::Mode;
 
 /// Where a run stands.
@@ -53,6 +54,13 @@ pub enum PauseReason {
         consecutive: u32,
         /// Why it looks like that.
         evidence: String,
+    },
+    /// Existing tests were changed, and the task wants a person to approve that.
+    TestChanges {
+        /// The changed files and what happened to each.
+        changes: Vec<String>,
+        /// The digest of the changes; resuming the run approves exactly these.
+        digest: Digest,
     },
     /// Something outside is broken.
     Broken {
@@ -112,6 +120,11 @@ impl fmt::Display for PauseReason {
             } => write!(
                 f,
                 "it goes in circles, {consecutive} times in a row: {evidence}"
+            ),
+            Self::TestChanges { changes, .. } => write!(
+                f,
+                "existing tests were changed: {} — resuming the run approves exactly these changes",
+                changes.join("; ")
             ),
             Self::Broken { what, fix } => write!(f, "{what} — {fix}"),
         }

@@ -78,6 +78,8 @@ pub struct RunState {
     pub verified_tests: Option<TestCount>,
     /// What qualifies that verdict, the most important first.
     pub findings: Vec<VerifyFinding>,
+    /// The changes to existing tests that a person approved last.
+    pub approved_tests: Option<Digest>,
     /// The figures of the last finished iteration.
     pub last_metrics: Option<Box<Metrics>>,
     /// Scores of the last iterations, oldest first, at most five.
@@ -150,6 +152,7 @@ impl RunState {
             verified: None,
             verified_tests: None,
             findings: Vec::new(),
+            approved_tests: None,
             last_metrics: None,
             loop_scores: Vec::new(),
             window: Window::default(),
@@ -194,6 +197,7 @@ impl RunState {
     }
 
     /// Takes in the next record.
+    #[expect(clippy::too_many_lines, reason = "a table with a line for every event")]
     pub fn apply(&mut self, record: &Record) {
         self.seq = record.seq;
         self.updated_at = record.at;
@@ -231,6 +235,7 @@ impl RunState {
             | Event::PullRequestUpdated { .. }
             | Event::BoxesTicked { .. }
             | Event::VerifyFinished { .. }
+            | Event::TestChangesApproved { .. }
             | Event::SuccessRefused { .. } => self.apply_work(&record.event),
             Event::DoctorAsked { .. }
             | Event::DoctorReplied { .. }
@@ -346,6 +351,7 @@ impl RunState {
                 let test = checks.find(|check| check.name == "test_command");
                 self.verified_tests = test.and_then(|check| check.tests);
             }
+            Event::TestChangesApproved { digest } => self.approved_tests = Some(digest.clone()),
             Event::SuccessRefused { reasons, iteration } => {
                 self.refusals.clone_from(reasons);
                 self.refused_in = *iteration;

@@ -5,6 +5,7 @@ use ralph_core::event::IterationOutcome;
 use ralph_core::run::{FailReason, PauseReason, RunStatus};
 
 use crate::actions::Performed;
+use crate::delivery::Delivered;
 use crate::error::RunError;
 use crate::run::Run;
 use crate::steps::Asked;
@@ -32,11 +33,20 @@ pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
     run.test().await?;
 
     // Deliver what is due, and believe in success only after the clean room.
-    let succeeded = run.deliver(&performed.outcome).await?;
+    let delivered = run.deliver(&performed.outcome).await?;
 
     let reason = performed.reason.clone();
-    let then = match &performed.outcome {
-        _ if succeeded => Some(RunStatus::Succeeded),
+    let then = match (delivered, &performed.outcome) {
+        (Delivered::Success, _) => Some(RunStatus::Succeeded),
+        (Delivered::Waiting(reason), _) => Some(RunStatus::Paused(reason)),
+        (Delivered::Unfinished, outcome) => after(run, outcome, reason),
+    };
+    run.close_iteration(summary, performed, then).await
+}
+
+/// Returns where an unfinished run goes after an iteration, if not to the next one.
+fn after(run: &mut Run, outcome: &IterationOutcome, reason: String) -> Option<RunStatus> {
+    match outcome {
         IterationOutcome::Paused => {
             Some(RunStatus::Paused(PauseReason::Model { question: reason }))
         }
@@ -48,9 +58,8 @@ pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
         | IterationOutcome::StopRequested
         | IterationOutcome::OutOfBudget
         | IterationOutcome::AgentStopped { .. }
-        | IterationOutcome::SandboxLost => run.after_agent(&performed.outcome),
-    };
-    run.close_iteration(summary, performed, then).await
+        | IterationOutcome::SandboxLost => run.after_agent(outcome),
+    }
 }
 
 /// Asks the model and performs the actions of its reply.

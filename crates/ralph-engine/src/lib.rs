@@ -25,6 +25,7 @@ mod delivery;
 mod desk;
 mod doctor;
 pub mod durable;
+mod ending;
 pub mod errands;
 pub mod error;
 pub mod git;

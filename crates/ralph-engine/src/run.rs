@@ -20,6 +20,7 @@ use tokio::sync::watch;
 
 use crate::contract::{Pinned, Taken};
 use crate::control::{Control, Door};
+use crate::delivery::approved_by_resuming;
 use crate::error::RunError;
 use crate::git::{HostGit, HostRepo, WorkTree};
 use crate::iteration;
@@ -153,12 +154,12 @@ pub async fn drive(
         epoch,
         pid: std::process::id(),
     };
-    journal.append_all([
-        opened,
-        Event::StatusChanged {
-            status: RunStatus::Preparing,
-        },
-    ])?;
+    let approved = approved_by_resuming(&journal.state().status);
+    let preparing = Event::StatusChanged {
+        status: RunStatus::Preparing,
+    };
+    let events: Vec<Event> = [opened, preparing].into_iter().chain(approved).collect();
+    journal.append_all(events)?;
     let door = outside.gate.clone().map_or(Door::Missing, Door::Kept);
     live::reopen(&mut journal, &door)?;
     let control = Control::new(Mailbox::new(dir.commands()), interrupt, door);
@@ -279,6 +280,9 @@ impl Run {
     async fn work(&mut self) -> Result<RunStatus, RunError> {
         self.first_look().await?;
         self.set_status(RunStatus::Running)?;
+        if let Some(status) = self.finish_approved().await? {
+            return self.end(status).await;
+        }
         loop {
             self.boundary().await?;
             // Rotating between iterations is what happens anyway.
@@ -317,46 +321,6 @@ impl Run {
         let over = budget::may_start_iteration(&limits, &self.spent());
         over.err()
             .map(|budget| RunStatus::Failed(FailReason::Budget { budget }))
-    }
-
-    async fn end(&mut self, status: RunStatus) -> Result<RunStatus, RunError> {
-        let line = status.reason().map_or_else(
-            || status.word().to_owned(),
-            |why| format!("{}: {why}", status.word()),
-        );
-        self.log_activity(&line)?;
-        self.files.sync()?;
-        self.deliver_rest().await?;
-        if status == RunStatus::Succeeded {
-            // After a restart it stands at running, and success only follows a verification.
-            self.set_status(RunStatus::Verifying)?;
-        }
-        // What is said about the run is decided; tidying up cannot change it.
-        if let Err(error) = self.tidy_up(&status).await {
-            let message = format!("not everything could be tidied up: {error}");
-            self.journal.append(Event::Notice { message })?;
-        }
-        self.set_status(status.clone())?;
-        Ok(status)
-    }
-
-    async fn tidy_up(&mut self, status: &RunStatus) -> Result<(), RunError> {
-        let sandbox = &*self.sandbox;
-        let findings = self
-            .workspace
-            .compare_old_iterations(sandbox, &self.dir)
-            .await?;
-        self.tell_tampering(findings)?;
-        self.workspace.project(&*self.sandbox, &self.files).await?;
-        self.save_state().await?;
-        if *status == RunStatus::Succeeded {
-            // The record first: half a sandbox must not be taken for the workspace after a crash. One
-            // that no record knows is removed at the next opening.
-            let sandbox = self.sandbox.id().clone();
-            self.journal.append(Event::SandboxRemoved { sandbox })?;
-            self.sandbox.remove().await?;
-        }
-        Ok(())
     }
 
     pub(crate) fn state(&self) -> &RunState {

@@ -5,7 +5,11 @@
 //! refused unless the project allows them. Paths are judged by convention, so a finding is a
 //! reason to look and not a proof.
 
+mod ranking;
 mod rules;
+mod test_diff;
 mod touched;
 
-pub use touched::{Change, ChangedPath, Finding, Surface, touched};
+pub use ranking::{Importance, RankedFinding, ranked};
+pub use test_diff::{TestDiff, examine};
+pub use touched::{Change, ChangedPath, Finding, Surface, existing_tests, touched};

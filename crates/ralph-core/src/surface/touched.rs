@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::id::Digest;
+
 use super::rules::{
     CI, COMPILED, FOR_DEVELOPERS, LOCKFILES, RUNNERS, TEST_CLASSES, TESTS, WORKFLOWS, fits,
     fits_any,
@@ -48,6 +50,15 @@ pub struct Surface {
     pub workflows: Vec<Finding>,
     /// The tests that are gone.
     pub deleted_tests: Vec<String>,
+    /// The tests that prove less than before, or are gone; see [`examine`](super::examine).
+    #[serde(default)]
+    pub weakened_tests: Vec<Finding>,
+    /// The tests whose assertions were replaced by others.
+    #[serde(default)]
+    pub rewritten_tests: Vec<Finding>,
+    /// The digest of the diff of existing tests; it identifies their changes.
+    #[serde(default)]
+    pub tests_digest: Option<Digest>,
 }
 
 impl Surface {
@@ -93,19 +104,35 @@ pub fn touched(paths: &[ChangedPath], commands: &[String]) -> Surface {
     surface
 }
 
+/// Returns the tests among the changed paths that the base has, too.
+pub fn existing_tests(paths: &[ChangedPath]) -> Vec<&str> {
+    paths
+        .iter()
+        .filter(|changed| changed.change != Change::Added && is_test(&changed.path))
+        .map(|changed| changed.path.as_str())
+        .collect()
+}
+
+/// The reason of a test.
+pub(super) const TEST_FILE: &str = "test file";
+/// The reason of a file that CI runs.
+pub(super) const IN_CI: &str = "runs in CI";
+/// The reason of a lock file.
+pub(super) const PINS: &str = "pins dependencies";
+
 /// Returns what a path has to do with the checks, if anything.
 fn verification(path: &str, commands: &[String]) -> Option<String> {
     if let Some(command) = commands.iter().find(|command| names(command, path)) {
         return Some(format!("named in `{}`", shortened(command)));
     }
     let why = if is_test(path) {
-        "test file"
+        TEST_FILE
     } else if fits_any(COMPILED, path) {
         "code that is not source and may run instead of it"
     } else if fits_any(CI, path) {
-        "runs in CI"
+        IN_CI
     } else if fits_any(LOCKFILES, path) {
-        "pins dependencies"
+        PINS
     } else if fits_any(RUNNERS, path) {
         "configures the checks"
     } else {

@@ -68,6 +68,9 @@ pub struct Contract {
     /// Commands that must be green besides.
     #[serde(default)]
     pub verify_commands: Vec<String>,
+    /// How the checks run, and what follows when tests were changed.
+    #[serde(default)]
+    pub verification: VerificationSettings,
     /// What the pull request should be like.
     #[serde(default)]
     pub pr: PullSettings,
@@ -200,6 +203,38 @@ impl Default for PullSettings {
             body_template: None,
         }
     }
+}
+
+/// How the checks run, and what follows when tests were changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VerificationSettings {
+    /// Whether the checks run at the base commit before the first iteration.
+    pub baseline: bool,
+    /// What follows when existing tests were changed.
+    pub on_test_change: OnTestChange,
+}
+
+impl Default for VerificationSettings {
+    fn default() -> Self {
+        Self {
+            baseline: true,
+            on_test_change: OnTestChange::default(),
+        }
+    }
+}
+
+/// What follows when existing tests were changed or removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnTestChange {
+    /// The changes are listed where the run's result is shown.
+    #[default]
+    Warn,
+    /// The run waits before success until a person approves exactly these changes.
+    Pause,
+    /// The run does not succeed with them.
+    Refuse,
 }
 
 /// What follows an action that fails.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::branch::{self, BranchName, MAX_SLUG_CHARS};
 use super::contract::{
-    Contract, DoctorApply, Mode, OnActionError, PullSettings, SandboxKind, SandboxResources,
+    Contract, DoctorApply, Mode, OnActionError, OnTestChange, PullSettings, SandboxKind,
+    SandboxResources, VerificationSettings,
 };
 use super::fields::{Choice, Section, Text};
 use super::keys::{self, Lines};
@@ -66,6 +67,7 @@ pub(super) fn decode(entries: &[(Key, Node)], findings: &mut Vec<Finding>) -> Op
         debug_commands: debug_commands(&mut root),
         test_command: test_command(&mut root, &mut remarks),
         verify_commands: verify_commands(&mut root, &mut remarks),
+        verification: verification_settings(&mut root),
         pr: pull_settings(&mut root),
         commit_state: root.flag("commit_state").unwrap_or(false),
         on_action_error: root.choice("on_action_error").unwrap_or_default(),
@@ -195,6 +197,18 @@ fn pull_settings(root: &mut Section<'_, '_>) -> PullSettings {
     }
 }
 
+fn verification_settings(root: &mut Section<'_, '_>) -> VerificationSettings {
+    let defaults = VerificationSettings::default();
+    let Some(mut section) = root.section("verification", "verification.") else {
+        return defaults;
+    };
+    section.only(&keys::VERIFICATION);
+    VerificationSettings {
+        baseline: section.flag("baseline").unwrap_or(defaults.baseline),
+        on_test_change: section.choice("on_test_change").unwrap_or_default(),
+    }
+}
+
 fn test_command(root: &mut Section<'_, '_>, remarks: &mut Vec<Finding>) -> Option<String> {
     let text = root.text("test_command")?;
     let command = text.text.trim();
@@ -273,6 +287,14 @@ impl Choice for Mode {
         ("autonomous", Self::Autonomous),
         ("guided", Self::Guided),
         ("debug", Self::Debug),
+    ];
+}
+
+impl Choice for OnTestChange {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("warn", Self::Warn),
+        ("pause", Self::Pause),
+        ("refuse", Self::Refuse),
     ];
 }
 

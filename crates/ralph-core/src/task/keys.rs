@@ -6,7 +6,7 @@ use super::suggest::nearest;
 use super::yaml::{Key, Node};
 use crate::lint::{Finding, excerpt};
 
-const ROOT: [&str; 29] = [
+const ROOT: [&str; 30] = [
     "task_id",
     "repo_url",
     "base_branch",
@@ -29,6 +29,7 @@ const ROOT: [&str; 29] = [
     "debug_commands",
     "test_command",
     "verify_commands",
+    "verification",
     "pr",
     "commit_state",
     "on_action_error",
@@ -47,6 +48,9 @@ pub(super) const PR: [&str; 6] = [
     "title_template",
     "body_template",
 ];
+
+/// The keys below `verification`.
+pub(super) const VERIFICATION: [&str; 2] = ["baseline", "on_test_change"];
 
 /// The keys below `sandbox_resources`.
 pub(super) const RESOURCES: [&str; 3] = ["vcpu", "memory_gib", "disk_gib"];
@@ -68,6 +72,8 @@ pub(super) fn root_lines(entries: &[(Key, Node)], findings: &mut Vec<Finding>) -
         }
         let fix = if PR.contains(&key.name.as_str()) {
             "move it below `pr:`, indented".to_owned()
+        } else if VERIFICATION.contains(&key.name.as_str()) {
+            "move it below `verification:`, indented".to_owned()
         } else if RESOURCES.contains(&key.name.as_str()) {
             "move it below `sandbox_resources:`, indented".to_owned()
         } else {

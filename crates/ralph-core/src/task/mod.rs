@@ -24,7 +24,8 @@ mod yaml;
 
 pub use branch::{BranchName, MAX_BRANCH_BYTES};
 pub use contract::{
-    Contract, DoctorApply, Mode, OnActionError, PullSettings, SandboxKind, SandboxResources,
+    Contract, DoctorApply, Mode, OnActionError, OnTestChange, PullSettings, SandboxKind,
+    SandboxResources, VerificationSettings,
 };
 pub use criteria::{Checkbox, MAX_CHECKBOXES, Milestone};
 pub use file::TaskFile;

@@ -23,6 +23,8 @@ impl VerifyFinding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
+    /// Existing tests prove less than at the base commit, or are gone.
+    WeakenedTest,
     /// The same commit was red before.
     Flaky,
     /// The tests of the base commit fail on the new code.

@@ -1,6 +1,10 @@
 //! What comes out of a run: `publish` pushes the branch and keeps the pull request, `verify` judges
-//! a commit in a clean room, `pull_body` finds the words.
+//! a commit in a clean room, `test_changes` examines changed tests, `pull_body` finds the words.
 
 mod publish;
 mod pull_body;
+mod test_changes;
 mod verify;
+
+pub(crate) use publish::Delivered;
+pub(crate) use test_changes::approved_by_resuming;

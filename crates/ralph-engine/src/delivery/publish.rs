@@ -3,7 +3,7 @@
 use ralph_core::event::{Event, IterationOutcome};
 use ralph_core::plan::Delivery;
 use ralph_core::ports::{PullDraft, PullState};
-use ralph_core::run::RunStatus;
+use ralph_core::run::{PauseReason, RunStatus};
 use ralph_core::surface::{self, Surface};
 use ralph_core::verdict::{self, CheckResult, Standing};
 
@@ -12,13 +12,33 @@ use crate::error::RunError;
 use crate::rules;
 use crate::run::Run;
 
+/// What delivering means for the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Delivered {
+    /// There is more to do.
+    Unfinished,
+    /// The run has succeeded.
+    Success,
+    /// A person must decide before it can succeed.
+    Waiting(PauseReason),
+}
+
 impl Run {
     /// Publishes what is due and tells whether the run has succeeded.
-    pub(crate) async fn deliver(&mut self, outcome: &IterationOutcome) -> Result<bool, RunError> {
+    pub(crate) async fn deliver(
+        &mut self,
+        outcome: &IterationOutcome,
+    ) -> Result<Delivered, RunError> {
         let asked = *outcome == IterationOutcome::StopRequested;
         let standing = self.standing();
         match verdict::may_finish(&standing) {
-            Ok(()) if asked || !self.is_known_red() => return self.try_success().await,
+            Ok(()) if asked || !self.is_known_red() => {
+                let refused = self.refused_test_changes().await?;
+                if refused.is_empty() {
+                    return self.try_success().await;
+                }
+                self.refuse_success(refused)?;
+            }
             // With all boxes ticked, whoever does not hear what is missing goes on for nothing.
             Err(reasons) if asked || standing.open_boxes.is_empty() => {
                 self.refuse_success(reasons)?;
@@ -31,7 +51,22 @@ impl Run {
         if due {
             self.publish_draft().await?;
         }
-        Ok(false)
+        Ok(Delivered::Unfinished)
+    }
+
+    /// Tries to end a run that waited only for the approval of changed tests.
+    pub(crate) async fn finish_approved(&mut self) -> Result<Option<RunStatus>, RunError> {
+        let state = self.state();
+        let is_green = state.verified.as_ref() == Some(&(state.head.clone(), true));
+        let waits = state.approved_tests.is_some() && state.open.is_none() && is_green;
+        if !waits || verdict::may_finish(&self.standing()).is_err() {
+            return Ok(None);
+        }
+        Ok(match self.try_success().await? {
+            Delivered::Success => Some(RunStatus::Succeeded),
+            Delivered::Waiting(reason) => Some(RunStatus::Paused(reason)),
+            Delivered::Unfinished => None,
+        })
     }
 
     /// Publishes at the end of a run what no milestone has: an unfinished branch is still the work.
@@ -77,16 +112,20 @@ impl Run {
                 .is_some_and(|(head, green)| *head == state.head && !green)
     }
 
-    async fn try_success(&mut self) -> Result<bool, RunError> {
+    async fn try_success(&mut self) -> Result<Delivered, RunError> {
         if let Err(reasons) = self.publish(PullState::Draft, &[]).await? {
             self.refuse_success(reasons)?;
-            return Ok(false);
+            return Ok(Delivered::Unfinished);
         }
         self.set_status(RunStatus::Verifying)?;
         let head = self.state().head.clone();
         let report = self.clean_room(&head).await?;
         if report.reasons.is_empty() {
             self.push_again_if_gone().await?;
+            if let Some(reason) = self.unapproved_test_changes().await? {
+                self.set_status(RunStatus::Running)?;
+                return Ok(Delivered::Waiting(reason));
+            }
             let ready = self.pinned.contract().pr.ready_on_success;
             let state = if ready {
                 PullState::Open
@@ -96,10 +135,10 @@ impl Run {
             if let Err(reasons) = self.publish(state, &report.checks).await? {
                 self.refuse_success(reasons)?;
                 self.set_status(RunStatus::Running)?;
-                return Ok(false);
+                return Ok(Delivered::Unfinished);
             }
             self.log_activity(&format!("verified: commit {}", head.short()))?;
-            return Ok(true);
+            return Ok(Delivered::Success);
         }
         let red: Vec<&str> = report.red_boxes.iter().map(String::as_str).collect();
         self.log_activity(&format!(
@@ -116,7 +155,7 @@ impl Run {
             .collect();
         self.refuse_success(reasons)?;
         self.set_status(RunStatus::Running)?;
-        Ok(false)
+        Ok(Delivered::Unfinished)
     }
 
     fn refuse_success(&mut self, reasons: Vec<String>) -> Result<(), RunError> {
@@ -157,7 +196,7 @@ impl Run {
         Ok(Ok(()))
     }
 
-    async fn surface(&self) -> Result<Surface, RunError> {
+    pub(super) async fn surface(&self) -> Result<Surface, RunError> {
         let state = self.state();
         let changed = self.repo.changed(&state.plan.base, &state.head).await?;
         let mut commands: Vec<String> = self
@@ -168,7 +207,9 @@ impl Run {
             .map(ToString::to_string)
             .collect();
         commands.extend(self.pinned.contract().test_command.clone());
-        Ok(surface::touched(&changed, &commands))
+        let mut surface = surface::touched(&changed, &commands);
+        self.examine_tests(&changed, &mut surface).await?;
+        Ok(surface)
     }
 
     /// Returns the rules that the branch breaks: secrets in it, workflows that nobody allowed.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ralph_core::state::RunState;
-use ralph_core::surface::Surface;
+use ralph_core::surface::{self, Importance, Surface};
 use ralph_core::task::TaskFile;
 use ralph_core::verdict::CheckResult;
 
@@ -14,6 +14,9 @@ pub(crate) struct Facts<'a> {
     pub(crate) evidence: &'a [CheckResult],
     pub(crate) surface: &'a Surface,
 }
+
+/// How many changed files are listed; a reviewer reads no longer list.
+const SHOWN_FILES: usize = 50;
 
 const BEGIN: &str = "<!-- ralph:begin -->";
 const END: &str = "<!-- ralph:end -->";
@@ -61,36 +64,50 @@ pub(crate) fn body(facts: &Facts<'_>) -> String {
         state.head
     );
     body.push_str(&who_and_what(state));
-    let sections = [
-        (
-            "Changes to what verifies this work",
-            &facts.surface.verification,
-        ),
-        (
-            "Files that execute on a developer's machine",
-            &facts.surface.executes_for_developers,
-        ),
-        ("Workflow files", &facts.surface.workflows),
-    ];
-    for (heading, findings) in sections {
-        if findings.is_empty() {
-            continue;
-        }
-        let _ = write!(body, "\n## {heading}\n\n");
-        for finding in findings.iter().take(100) {
-            let _ = writeln!(body, "- `{}`: {}", code(&finding.path), finding.why);
-        }
-    }
-    if !facts.surface.deleted_tests.is_empty() {
-        let _ = writeln!(
-            body,
-            "\n**{} test files were removed.**",
-            facts.surface.deleted_tests.len()
-        );
-    }
+    body.push_str(&changed_files(facts));
     body.push_str(END);
     body.push('\n');
     body
+}
+
+/// Lists changed files that a reviewer should look at twice, the most important first.
+fn changed_files(facts: &Facts<'_>) -> String {
+    let ranked = surface::ranked(facts.surface);
+    if ranked.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n## Changes to look at twice\n\n".to_owned();
+    match facts.surface.deleted_tests.len() {
+        0 => {}
+        1 => text.push_str("**1 test file was removed.**\n\n"),
+        number => {
+            let _ = write!(text, "**{number} test files were removed.**\n\n");
+        }
+    }
+    let (shown, rest) = ranked.split_at(ranked.len().min(SHOWN_FILES));
+    for finding in shown {
+        let why: Vec<String> = finding.why.iter().map(|why| quiet(why)).collect();
+        let _ = writeln!(text, "- `{}`: {}", code(&finding.path), why.join("; "));
+    }
+    if !rest.is_empty() {
+        let counts = Importance::ALL.into_iter().filter_map(|importance| {
+            let those = rest
+                .iter()
+                .filter(|finding| finding.importance == importance);
+            let number = those.count();
+            (number > 0).then(|| format!("{number} {importance}"))
+        });
+        let counts: Vec<String> = counts.collect();
+        let _ = writeln!(
+            text,
+            "- and {} more, none more important than these: {}; `git diff --stat {}..{}` lists all",
+            rest.len(),
+            counts.join(", "),
+            facts.state.plan.base.short(),
+            facts.state.head.short()
+        );
+    }
+    text
 }
 
 /// Says which agent did the work, and what it could and could not reach.

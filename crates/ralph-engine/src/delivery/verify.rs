@@ -75,6 +75,7 @@ impl Run {
                 report.add_reason(reason);
             }
         }
+        report.add_findings(self.changed_test_findings().await?);
         Ok(report)
     }
 

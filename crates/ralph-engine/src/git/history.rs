@@ -6,6 +6,7 @@ use std::process::Stdio;
 use ralph_core::id::CommitId;
 use tokio::io::AsyncReadExt as _;
 
+use super::host::name_of;
 use super::{GitError, HostRepo};
 
 /// Some commits, with their words and their changes.
@@ -81,7 +82,11 @@ impl HostRepo {
     }
 
     /// Returns what a command prints; none if that is more than `limit` bytes.
-    async fn read(&self, args: &[&str], limit: u64) -> Result<Option<Vec<u8>>, GitError> {
+    pub(super) async fn read(
+        &self,
+        args: &[&str],
+        limit: u64,
+    ) -> Result<Option<Vec<u8>>, GitError> {
         let mut child = self
             .command()
             .args(args)
@@ -106,7 +111,7 @@ impl HostRepo {
             return Ok(Some(bytes));
         }
         Err(GitError::Failed {
-            command: args.first().copied().unwrap_or_default().to_owned(),
+            command: name_of(args),
             message: status.to_string(),
         })
     }

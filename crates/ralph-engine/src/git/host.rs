@@ -462,7 +462,7 @@ impl HostRepo {
     }
 }
 
-fn name_of<S: AsRef<OsStr>>(args: &[S]) -> String {
+pub(super) fn name_of<S: AsRef<OsStr>>(args: &[S]) -> String {
     let name = args.first().map(AsRef::as_ref).unwrap_or_default();
     name.to_string_lossy().into_owned()
 }

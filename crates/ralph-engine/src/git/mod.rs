@@ -6,6 +6,7 @@
 
 mod change;
 mod commit;
+mod file_diff;
 mod history;
 mod host;
 mod incoming;

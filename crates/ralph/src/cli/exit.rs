@@ -33,6 +33,7 @@ impl ExitCode {
                 PauseReason::Person
                 | PauseReason::Model { .. }
                 | PauseReason::Gutter { .. }
+                | PauseReason::TestChanges { .. }
                 | PauseReason::Broken { .. },
             )
             | RunStatus::SandboxLost => Self::Paused,

@@ -40,6 +40,7 @@ mod steering;
 mod strace;
 mod support;
 mod talking;
+mod test_changes;
 mod test_counts;
 mod tokens;
 mod usage;

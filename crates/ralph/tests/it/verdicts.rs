@@ -317,7 +317,7 @@ fn reviewers_are_told_what_verifies_the_work() {
         "- `tests/a_test.py`: ",
         "- `tests/b_test.py`: ",
         "- `package.json`: ",
-        "**1 test files were removed.**",
+        "**1 test file was removed.**",
         "- [x] M1.1 One is there",
         "| M1.1 | `grep -q one a.txt` | exit 0 |",
         "| test_command | `test -s base.txt` | exit 0 |",
@@ -355,7 +355,10 @@ fn workflows_need_leave() {
     assert_eq!(allowed.delivered(), [path, "a.txt", "b.txt"]);
     let pull = allowed.pull();
     assert!(
-        pull["body"].as_str().unwrap().contains("## Workflow files"),
+        pull["body"]
+            .as_str()
+            .unwrap()
+            .contains("x.yml`: runs in CI; run by the host"),
         "{pull}"
     );
 }

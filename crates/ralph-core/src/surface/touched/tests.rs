@@ -225,6 +225,7 @@ fn deleted_tests_are_told_apart() {
             "run by the host with the repository's token, deleted",
         )],
         deleted_tests: vec!["tests/a.rs".to_owned()],
+        ..Surface::default()
     };
     assert_eq!(touched(&paths, &[]), expected);
 }

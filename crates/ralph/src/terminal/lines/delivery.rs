@@ -49,6 +49,9 @@ pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
             );
             lines
         }
+        Event::TestChangesApproved { .. } => {
+            vec![aside("the changes to existing tests are approved")]
+        }
         Event::SuccessRefused { reasons, .. } => {
             let mut lines = vec![marked(BAD, Tone::Warn).plain("not done yet")];
             lines.extend(pieces::reasons(reasons.iter().map(String::as_str)));

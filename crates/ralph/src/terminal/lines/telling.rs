@@ -67,6 +67,7 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::StateSaved { .. }
         | Event::VerifyStarted { .. }
         | Event::VerifyFinished { .. }
+        | Event::TestChangesApproved { .. }
         | Event::SuccessRefused { .. } => delivery::lines(&record.event, style),
         Event::Gutter { .. }
         | Event::DoctorAsked { .. }
@@ -120,6 +121,7 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
         } => format!("{tool} {label}"),
         Event::AgentDid { .. } | Event::AgentCharged { .. } => "the agent works".to_owned(),
         Event::RunOpened { .. }
+        | Event::TestChangesApproved { .. }
         | Event::AgentFinished { .. }
         | Event::HostBlocked { .. }
         | Event::HostAllowed { .. }

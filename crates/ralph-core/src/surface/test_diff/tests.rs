@@ -1,0 +1,102 @@
+//! Diffs of test files, and what they say.
+
+use super::{TestDiff, examine};
+
+/// A diff of one file whose hunk has these lines.
+fn diff(path: &str, lines: &[&str]) -> String {
+    format!(
+        "diff --git a/{path} b/{path}\nindex 1..2 100644\n--- a/{path}\n+++ b/{path}\n@@ -1,2 +1,2 @@\n{}\n",
+        lines.join("\n")
+    )
+}
+
+fn said(examined: &TestDiff) -> Vec<String> {
+    let weakened = examined.weakened.iter();
+    let rewritten = examined.rewritten.iter();
+    weakened
+        .chain(rewritten)
+        .map(|finding| format!("{}: {}", finding.path, finding.why))
+        .collect()
+}
+
+#[test]
+fn weakened_tests_are_found_in_many_languages() {
+    for (lines, why) in [
+        (&["-    assert add(1, 2) == 3"][..], "1 assertion removed"),
+        (
+            &["-    expect(x).toBe(1)", "-    expect(y).toBe(2)"],
+            "2 assertions removed",
+        ),
+        (&["-        assert_eq!(a, b);"], "1 assertion removed"),
+        (&["-    self.assertEqual(a, b)"], "1 assertion removed"),
+        (&["-\tt.Errorf(\"wrong\")"], "1 assertion removed"),
+        (&["-grep -q one a.txt || exit 1"], "1 assertion removed"),
+        (
+            &["+@pytest.mark.skip", " def test_a():"],
+            "1 skip marker added",
+        ),
+        (&["+@pytest.mark.xfail"], "1 skip marker added"),
+        (&["+    pytest.skip('later')"], "1 skip marker added"),
+        (&["+    #[ignore = \"slow\"]"], "1 skip marker added"),
+        (&["+\tt.Skip(\"later\")"], "1 skip marker added"),
+        (&["+  @Disabled"], "1 skip marker added"),
+        (
+            &["-it('adds', () => {", "+it.skip('adds', () => {"],
+            "1 skip marker added",
+        ),
+        (
+            &["-describe('adds', () => {", "+xdescribe('adds', () => {"],
+            "1 skip marker added",
+        ),
+        (
+            &["-  it('adds', () => {", "+  it.only('adds', () => {"],
+            "1 marker added that runs only some tests",
+        ),
+        (
+            &["-def test_a():", "-    assert add(1, 2) == 3"],
+            "1 test removed, 1 assertion removed",
+        ),
+    ] {
+        let why = format!("x: test weakened: {why}");
+        assert_eq!(said(&examine(&diff("x", lines))), [why], "{lines:?}");
+    }
+}
+
+#[test]
+fn a_removed_file_is_named_and_a_new_one_is_not() {
+    let gone = "diff --git a/t/a b.py b/t/a b.py\ndeleted file mode 100644\nindex 1..0\n";
+    let new = "diff --git a/t/n.py b/t/n.py\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/t/n.py\n@@ -0,0 +1 @@\n+@pytest.mark.skip\n";
+    let examined = examine(&format!("{gone}{new}"));
+    assert_eq!(said(&examined), ["t/a b.py: test file removed"]);
+}
+
+#[test]
+fn a_rewritten_assertion_is_a_change_and_more_tests_are_none() {
+    let examined = examine(&diff("x", &["-    assert a == 3", "+    assert a == 4"]));
+    assert_eq!(said(&examined), ["x: test changed: 1 assertion rewritten"]);
+    assert_eq!(examined.weakened, []);
+    let more = diff("x", &["+def test_b():", "+    assert b == 4", " same"]);
+    assert_eq!(examine(&more), TestDiff::default());
+}
+
+#[test]
+fn files_are_counted_apart() {
+    let both = diff("a", &["-    assert a"]) + &diff("b", &["+    assert b"]);
+    assert_eq!(
+        said(&examine(&both)),
+        ["a: test weakened: 1 assertion removed"]
+    );
+}
+
+#[test]
+fn text_that_is_no_diff_is_no_finding() {
+    for text in [
+        "",
+        "\n\n",
+        "@@ -1 +1 @@\n-assert x\n",
+        "diff --git \n@@ \n+x\n",
+    ] {
+        examine(text);
+    }
+    assert_eq!(examine("nothing"), TestDiff::default());
+}

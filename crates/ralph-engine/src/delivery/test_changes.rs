@@ -1,0 +1,107 @@
+//! Changes to existing tests: found in the diff between base and branch, and held back where the task
+//! asks for it.
+
+use ralph_core::event::Event;
+use ralph_core::id::Digest;
+use ralph_core::run::{PauseReason, RunStatus};
+use ralph_core::surface::{self, ChangedPath, Finding, Surface};
+use ralph_core::task::OnTestChange;
+use ralph_core::verdict::{FindingKind, VerifyFinding};
+
+use crate::error::RunError;
+use crate::run::Run;
+
+/// The largest diff of tests that is examined.
+const MAX_DIFF: u64 = 8 << 20;
+/// How many changed tests a reason names.
+const NAMED: usize = 20;
+
+impl Run {
+    /// Adds the changes of existing tests between the base and the head.
+    pub(super) async fn examine_tests(
+        &self,
+        changed: &[ChangedPath],
+        surface: &mut Surface,
+    ) -> Result<(), RunError> {
+        let paths = surface::existing_tests(changed);
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let (base, head) = (&self.state().plan.base, &self.state().head);
+        if let Some(diff) = self.repo.diff_of(base, head, &paths, MAX_DIFF).await? {
+            let examined = surface::examine(&String::from_utf8_lossy(&diff));
+            surface.weakened_tests = examined.weakened;
+            surface.rewritten_tests = examined.rewritten;
+            surface.tests_digest = Some(Digest::of(&diff));
+            return Ok(());
+        }
+        let too_large = |path: &&str| Finding {
+            path: (*path).to_owned(),
+            why: "test changed: the diff of all tests is too large to examine".to_owned(),
+        };
+        surface.weakened_tests = paths.iter().map(too_large).collect();
+        surface.tests_digest = Some(Digest::of(head.as_str().as_bytes()));
+        Ok(())
+    }
+
+    /// Returns the changes to existing tests as findings about the verdict.
+    pub(super) async fn changed_test_findings(&self) -> Result<Vec<VerifyFinding>, RunError> {
+        let changes = lines(&self.surface().await?).into_iter();
+        let findings = changes.map(|text| VerifyFinding::new(FindingKind::WeakenedTest, text));
+        Ok(findings.collect())
+    }
+
+    /// Returns why the run must not succeed with the changes to its tests, if that is so.
+    pub(super) async fn refused_test_changes(&self) -> Result<Vec<String>, RunError> {
+        match self.pinned.contract().verification.on_test_change {
+            OnTestChange::Warn | OnTestChange::Pause => Ok(Vec::new()),
+            OnTestChange::Refuse => {
+                let changes = lines(&self.surface().await?);
+                let refused = changes.into_iter().map(|change| {
+                    format!(
+                        "{change} — the task does not allow changes to existing tests, restore them"
+                    )
+                });
+                Ok(refused.collect())
+            }
+        }
+    }
+
+    /// Returns why the run waits for a person before it succeeds, if it does.
+    pub(super) async fn unapproved_test_changes(&self) -> Result<Option<PauseReason>, RunError> {
+        if self.pinned.contract().verification.on_test_change != OnTestChange::Pause {
+            return Ok(None);
+        }
+        let surface = self.surface().await?;
+        let changes = lines(&surface);
+        let Some(digest) = surface.tests_digest.filter(|_| !changes.is_empty()) else {
+            return Ok(None);
+        };
+        let is_approved = self.state().approved_tests.as_ref() == Some(&digest);
+        Ok((!is_approved).then_some(PauseReason::TestChanges { changes, digest }))
+    }
+}
+
+/// Returns the approval that resuming a run means, if it waited for one.
+pub(crate) fn approved_by_resuming(status: &RunStatus) -> Option<Event> {
+    if let RunStatus::Paused(PauseReason::TestChanges { digest, .. }) = status {
+        let digest = digest.clone();
+        return Some(Event::TestChangesApproved { digest });
+    }
+    None
+}
+
+/// Returns the changed tests as lines, the most important first.
+fn lines(surface: &Surface) -> Vec<String> {
+    let weakened = surface.weakened_tests.iter();
+    let all: Vec<&Finding> = weakened.chain(&surface.rewritten_tests).collect();
+    let named = all.iter().take(NAMED);
+    let mut lines: Vec<String> = named
+        .map(|finding| format!("`{}`: {}", finding.path, finding.why))
+        .collect();
+    let more = all.len().saturating_sub(NAMED);
+    if more > 0 {
+        lines.push(format!("{more} more changed tests"));
+    }
+    lines
+}

@@ -1,0 +1,80 @@
+//! The diff of chosen files between two commits of the host's repository.
+
+use ralph_core::id::CommitId;
+
+use super::{GitError, HostRepo};
+
+/// How many bytes of paths one call of git gets; systems limit an argument list to 128 KiB or more.
+const MAX_PATH_BYTES: usize = 64 << 10;
+
+impl HostRepo {
+    /// Returns the diff of some files, without context, and of removed ones without their lines; none
+    /// if it is larger than `limit`.
+    pub async fn diff_of(
+        &self,
+        from: &CommitId,
+        to: &CommitId,
+        paths: &[&str],
+        limit: u64,
+    ) -> Result<Option<Vec<u8>>, GitError> {
+        let mut diff = Vec::new();
+        for some in chunks(paths) {
+            // Attributes of the tree could declare a test binary, and configuration could rename it away.
+            let options = [
+                "--literal-pathspecs",
+                "-c",
+                "core.quotePath=false",
+                "diff",
+                "--text",
+                "--unified=0",
+                "--irreversible-delete",
+                "--no-renames",
+                "--no-color",
+                "--no-ext-diff",
+                "--no-textconv",
+                from.as_str(),
+                to.as_str(),
+                "--",
+            ];
+            let args: Vec<&str> = options.iter().chain(some).copied().collect();
+            let left = limit.saturating_sub(diff.len() as u64);
+            let Some(part) = self.read(&args, left).await? else {
+                return Ok(None);
+            };
+            diff.extend(part);
+        }
+        Ok(Some(diff))
+    }
+}
+
+/// Splits a list of paths into parts that fit an argument list.
+fn chunks<'p>(mut paths: &'p [&'p str]) -> Vec<&'p [&'p str]> {
+    let mut parts = Vec::new();
+    while !paths.is_empty() {
+        let mut bytes = 0;
+        let fits = |path: &&&str| {
+            bytes += path.len() + 1;
+            bytes <= MAX_PATH_BYTES
+        };
+        let count = paths.iter().take_while(fits).count().max(1);
+        let (part, rest) = paths.split_at(count);
+        parts.push(part);
+        paths = rest;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_is_in_one_part() {
+        let long = "x".repeat(MAX_PATH_BYTES - 10);
+        let paths = ["a", &long, "b", "c"];
+        let parts = chunks(&paths);
+        assert_eq!(parts.concat(), paths);
+        assert_eq!(parts.len(), 2);
+        assert!(chunks(&[]).is_empty());
+    }
+}
