@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Limits;
 use crate::id::{CommitId, Digest, RunId, TaskId};
 use crate::net::{Allowlist, Policy};
-use crate::ports::Isolation;
+use crate::ports::{Confinement, Isolation};
 use crate::task::Mode;
 
 /// Who does the work in an iteration.
@@ -47,6 +47,17 @@ pub struct ContainerPlan {
     pub processes: u32,
     /// Whether everything but the workspace and the temporary directories is read-only.
     pub read_only: bool,
+}
+
+/// What the commands of a local sandbox may use, and what this machine keeps from them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LocalPlan {
+    /// Bytes of memory, where they can be limited.
+    pub memory: u64,
+    /// Processes and threads, where they can be limited.
+    pub processes: u32,
+    /// What holds on the machine that the run was planned on.
+    pub confinement: Confinement,
 }
 
 /// The coding agent of a run.
@@ -119,6 +130,9 @@ pub struct RunPlan {
     pub sandbox: String,
     /// How well that provider isolates.
     pub isolation: Isolation,
+    /// What commands of a local sandbox may use and what is kept from them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local: Option<LocalPlan>,
     /// What the containers of the sandbox are like, where it has containers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<ContainerPlan>,

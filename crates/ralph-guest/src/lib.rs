@@ -4,13 +4,18 @@
 //!   uses it on the host, the guest inside of a container.
 //! - [`files`] reads, writes, lists and removes below one directory, and nothing leads out of it.
 //! - [`wire`] is how the host and the guest speak: many streams over one connection.
+//! - [`cgroup`] reads what the kernel refused to a command.
+//! - `launch` confines a command of the local sandbox before it starts.
 //! - [`serve`] is the guest: it answers requests of the host.
 //!
 //! This crate knows nothing of runs, tasks or models, so that the program that is put into every
 //! container stays small.
 
+pub mod cgroup;
 pub mod command;
 pub mod files;
+#[cfg(target_os = "linux")]
+pub mod launch;
 #[cfg(target_os = "linux")]
 pub mod serve;
 pub mod wire;

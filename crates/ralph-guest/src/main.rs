@@ -1,4 +1,5 @@
-//! The first process of a container sandbox. Started by ralph, never by a person.
+//! The first process of a container sandbox, and the launcher of a local one. Started by ralph, never
+//! by a person.
 
 use std::process::ExitCode;
 
@@ -8,8 +9,15 @@ use std::process::ExitCode;
     reason = "what it says here is all that the log of the container has"
 )]
 fn main() -> ExitCode {
+    use ralph_guest::launch::{self, Available, LAUNCH, PROBE};
     use ralph_guest::serve::{Settings, run};
 
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.next() {
+        Some(first) if first == LAUNCH => return launch::run(arguments),
+        Some(first) if first == PROBE => return Available::print(arguments),
+        Some(_) | None => {}
+    }
     let settings = match Settings::parse(std::env::args().skip(1)) {
         Ok(settings) => settings,
         Err(error) => {

@@ -45,6 +45,8 @@ pub(crate) struct Wiring {
 
 /// What is said about images, for the command that is about them alone.
 pub(crate) use ralph_providers::docker::images as image;
+/// What the commands of a local sandbox may use.
+pub(crate) use ralph_providers::sandbox::LocalLimits;
 
 /// The sandbox providers there are.
 pub(crate) const SANDBOXES: [&str; 2] = ["local", "docker"];
@@ -64,9 +66,10 @@ impl Wiring {
         &self,
         name: &str,
         container: Option<&ContainerPlan>,
+        limits: LocalLimits,
     ) -> Result<Arc<dyn SandboxProvider>, CliError> {
         match name {
-            "local" => Ok(self.local()),
+            "local" => Ok(self.local(limits)),
             "docker" => Ok(Arc::new(self.docker(container))),
             other => Err(CliError::usage(
                 format!("sandbox `{other}` is not available"),
@@ -76,10 +79,27 @@ impl Wiring {
         }
     }
 
-    /// Returns the local sandboxes.
-    pub(crate) fn local(&self) -> Arc<dyn SandboxProvider> {
-        let provider = LocalProvider::new(self.state.sandboxes(), &self.search_path);
-        Arc::new(provider.with_toolchains(self.toolchains.clone()))
+    /// Returns the sandbox provider of a planned run.
+    pub(crate) fn sandboxes_of(
+        &self,
+        plan: &RunPlan,
+    ) -> Result<Arc<dyn SandboxProvider>, CliError> {
+        let limits = plan
+            .local
+            .map_or_else(LocalLimits::default, |local| LocalLimits {
+                memory: local.memory,
+                processes: local.processes,
+            });
+        self.sandboxes(&plan.sandbox, plan.container.as_ref(), limits)
+    }
+
+    /// Returns the local sandboxes. Their commands cannot reach the state directory.
+    pub(crate) fn local(&self, limits: LocalLimits) -> Arc<dyn SandboxProvider> {
+        let provider = LocalProvider::new(self.state.sandboxes(), &self.search_path)
+            .with_toolchains(self.toolchains.clone())
+            .hiding(self.state.root())
+            .with_limits(limits);
+        Arc::new(provider)
     }
 
     /// Returns the Docker sandboxes of an engine, written as in `DOCKER_HOST`. They can be looked at
@@ -145,7 +165,7 @@ impl Wiring {
                     let docker = self.docker(plan.container.as_ref());
                     Arc::new(docker.with_way_out(way_out))
                 }
-                Some(_) | None => self.sandboxes(&plan.sandbox, plan.container.as_ref())?,
+                Some(_) | None => self.sandboxes_of(plan)?,
             },
             model: self.models.make(choice, used)?,
             price: models::price_of(choice),

@@ -5,6 +5,7 @@
 
 mod agent;
 mod clock;
+mod confinement;
 mod gate;
 mod model;
 mod sandbox;
@@ -12,6 +13,7 @@ mod scm;
 
 pub use agent::{Agent, AgentCommand, AgentEnd, AgentEvent, AgentReader, AgentReport, Patience};
 pub use clock::Clock;
+pub use confinement::{Confinement, MemoryLimit, StateHiding};
 pub use gate::{Allowance, CREDENTIALS, GateNews, Gatekeeper};
 pub use model::{Finish, LONGEST_RETRY_WAIT, Model, ModelError, ModelRequest, Reply, Usage};
 pub use sandbox::{

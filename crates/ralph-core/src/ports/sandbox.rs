@@ -13,6 +13,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use super::confinement::Confinement;
 use crate::path::SandboxPath;
 
 /// The provider's name of one sandbox.
@@ -376,6 +377,10 @@ pub trait SandboxProvider: Send + Sync {
     fn name(&self) -> &'static str;
     /// Tells how well commands are kept from the machine.
     fn isolation(&self) -> Isolation;
+    /// Returns what is kept from commands though the provider does not isolate; none if it does.
+    fn confinement(&self) -> Option<Confinement> {
+        None
+    }
     /// Returns what keeps it from working here; nothing means it works. It changes nothing.
     async fn preflight(&self) -> Vec<Problem>;
     /// Makes a sandbox with an empty repository directory and an empty scratch directory.

@@ -28,6 +28,7 @@ fn plan() -> RunPlan {
         engine: Engine::Actions,
         sandbox: "local".into(),
         isolation: Isolation::None,
+        local: None,
         container: None,
         network: None,
         agent: None,

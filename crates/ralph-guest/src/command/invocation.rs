@@ -47,7 +47,9 @@ impl Invocation {
         // On the same line, so that the shell counts lines as the caller does.
         let (argv, opening) = match (program, marking, input) {
             (Program::Argv(argv), _, _) => (argv, &b""[..]),
-            (Program::Shell(line), Marking::AtBirth, _) => (shell(line), &b""[..]),
+            (Program::Shell(line), Marking::AtBirth | Marking::ByLauncher, _) => {
+                (shell(line), &b""[..])
+            }
             (Program::Shell(line), Marking::Afterwards, Input::Nothing) => (
                 shell(format!("read -r _; exec 0</dev/null; {line}")),
                 OPENING,
@@ -60,6 +62,16 @@ impl Invocation {
             argv,
             opening,
             input,
+        }
+    }
+
+    /// Returns the same with another command line.
+    #[must_use]
+    pub fn with_argv(&self, argv: Vec<String>) -> Self {
+        Self {
+            argv,
+            opening: self.opening,
+            input: self.input,
         }
     }
 
@@ -102,6 +114,7 @@ mod tests {
             (Input::Piped, waits, "read -r _; ls", b"\n"),
             (Input::Nothing, at_once, "ls", b""),
             (Input::Piped, at_once, "ls", b""),
+            (Input::Nothing, Marking::ByLauncher, "ls", b""),
         ] {
             assert_eq!(
                 Invocation::new(Program::Shell("ls".into()), input, marking),

@@ -41,6 +41,8 @@ impl fmt::Display for Name {
 pub enum Marking {
     /// It is put on the process once that is there.
     Afterwards,
+    /// The launcher that becomes the process puts it on itself.
+    ByLauncher,
     /// The process is born with it: its parent has taken it on before. That cannot be undone, so
     /// it is for a parent that does nothing but start commands.
     AtBirth,

@@ -62,7 +62,11 @@ impl Start<'_> {
             command
         } else {
             let mut command = Command::new(file);
-            command.arg0(program).process_group(0);
+            command.arg0(program);
+            if self.marking != Marking::ByLauncher {
+                // A launcher starts a session, which the leader of a group cannot.
+                command.process_group(0);
+            }
             command
         };
         let (directory, path) = self.directory;

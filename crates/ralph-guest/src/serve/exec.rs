@@ -8,11 +8,9 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal as ProcessSignal, kill_process_group};
 use tokio::time::Instant;
 
-use super::cgroup::Counters;
 use super::guest::Guest;
 use crate::command::{
-    self, Bounds, CHUNK_BYTES, Ended, Input, Invocation, Mark, Marking, Outcome, Source, Start,
-    Tree,
+    self, Bounds, CHUNK_BYTES, Input, Invocation, Mark, Marking, Source, Start, Tree,
 };
 use crate::wire::{Data, ExecRequest, Failure, Flow, Messages, Reply, Sender, Signal, Stream};
 
@@ -49,7 +47,7 @@ pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: Stream) {
     let attended = command::attend(tree, bounds, &mut outlet);
     tokio::select! {
         outcome = attended => sender.message(&match outcome {
-            Ok(outcome) => Reply::Ended(judged(outcome, before, guest.cgroup.counters())),
+            Ok(outcome) => Reply::Ended(guest.cgroup.counters().judge(outcome, before)),
             Err(error) => Reply::Failed(error.into()),
         }),
         () = until_closed(&mut messages, first) => {}
@@ -102,26 +100,6 @@ fn prefer(first: Pid) {
 /// Where programs are when the image does not say.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Says what the kernel's counters say about a command. An exit code alone hides that a process in
-/// the middle of a pipe was killed.
-fn judged(outcome: Outcome, before: Counters, after: Counters) -> Outcome {
-    let starved = after.out_of_memory > before.out_of_memory;
-    let ended = match outcome.ended {
-        Ended::Exited(_) | Ended::Signalled(_) if starved => Ended::OutOfMemory,
-        ended @ (Ended::Exited(_)
-        | Ended::Signalled(_)
-        | Ended::TimedOut
-        | Ended::OutputLimit
-        | Ended::DiskLimit
-        | Ended::OutOfMemory) => ended,
-    };
-    Outcome {
-        ended,
-        process_limit: after.too_many_processes > before.too_many_processes,
-        ..outcome
-    }
-}
-
 /// Passes signals on until the host closes the stream.
 async fn until_closed(messages: &mut Messages, first: Pid) {
     while let Some(message) = messages.next().await {
@@ -162,47 +140,5 @@ impl command::Sink for Outlet<'_> {
             command::Stream::Stderr => Flow::Side,
         };
         self.0.data(flow, bytes.to_vec());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_that_ran_out_is_never_green() {
-        let outcome = |ended, process_limit| Outcome {
-            ended,
-            duration: Duration::ZERO,
-            stdout_bytes: 0,
-            stderr_bytes: 0,
-            process_limit,
-        };
-        let none = Counters::default();
-        let starved = Counters {
-            out_of_memory: 1,
-            too_many_processes: 0,
-        };
-        let crowded = Counters {
-            out_of_memory: 0,
-            too_many_processes: 9,
-        };
-        for (ended, after, expected) in [
-            (Ended::Exited(0), none, outcome(Ended::Exited(0), false)),
-            (
-                Ended::Exited(0),
-                starved,
-                outcome(Ended::OutOfMemory, false),
-            ),
-            (
-                Ended::Signalled(9),
-                starved,
-                outcome(Ended::OutOfMemory, false),
-            ),
-            (Ended::TimedOut, starved, outcome(Ended::TimedOut, false)),
-            (Ended::Exited(2), crowded, outcome(Ended::Exited(2), true)),
-        ] {
-            assert_eq!(judged(outcome(ended, false), none, after), expected);
-        }
     }
 }

@@ -9,8 +9,8 @@ use cap_std::fs::{Dir, MetadataExt as _, Permissions, PermissionsExt as _};
 use rustix::fs::{AtFlags, FileType, Gid, Uid, statat};
 use rustix::io::Errno;
 
-use super::cgroup::Cgroup;
 use super::disk::Disk;
+use crate::cgroup::Cgroup;
 use crate::command::{HOME, Name, TMP, User};
 use crate::files::{Owner, Place};
 

@@ -6,9 +6,8 @@
 //! - `settings` is what it is started with; `user` is whom commands run as.
 //! - `start` prepares the sandbox and connects to the host; `session` answers its requests.
 //! - `exec` runs commands, `transfer` moves files, `listen` relays connections from inside.
-//! - `cgroup` tells what the kernel refused, `disk` ends what fills the disk.
+//! - `disk` ends what fills the disk.
 
-mod cgroup;
 mod disk;
 mod exec;
 mod guest;

@@ -1,13 +1,14 @@
 //! What the containers of a run will be like.
 
-use ralph_core::plan::ContainerPlan;
+use ralph_core::plan::{ContainerPlan, LocalPlan};
+use ralph_core::ports::SandboxProvider;
 use ralph_core::task::{Contract, SandboxResources, nearest};
 use ralph_providers::docker::Engine;
 
 use super::context::Context;
 use super::error::CliError;
 use crate::config::{ResourceSettings, Settings};
-use crate::wire::SANDBOXES;
+use crate::wire::{LocalLimits, SANDBOXES};
 
 /// Refuses a sandbox provider that there is none of, with the name that was probably meant.
 pub(super) fn require_known(sandbox: &str) -> Result<(), CliError> {
@@ -28,8 +29,19 @@ pub(super) fn require_known(sandbox: &str) -> Result<(), CliError> {
     ))
 }
 
+/// Returns what the containers are like, where the provider has containers, and what the commands of a local
+/// sandbox may use.
+pub(super) async fn sizes(
+    sandbox: &str,
+    contract: &Contract,
+    context: &Context,
+) -> Result<(Option<ContainerPlan>, LocalLimits), CliError> {
+    let container = plan(sandbox, contract, context).await?;
+    Ok((container, local_limits(Some(contract), context)?))
+}
+
 /// Returns what the containers are like, with the image as it was asked for; none for a provider without containers.
-pub(super) async fn plan(
+async fn plan(
     sandbox: &str,
     contract: &Contract,
     context: &Context,
@@ -79,6 +91,30 @@ fn sized(
         processes: given.processes,
         read_only: settings.sandbox.docker.read_only,
     }
+}
+
+/// Returns what the commands of a task's local sandbox may use.
+pub(super) fn local_limits(
+    contract: Option<&Contract>,
+    context: &Context,
+) -> Result<LocalLimits, CliError> {
+    let given = context.settings()?.sandbox.resources;
+    let own = contract.and_then(|contract| contract.sandbox_resources);
+    let memory = own.and_then(|resources| resources.memory_gib);
+    Ok(LocalLimits {
+        memory: memory.map_or(given.memory.bytes(), gibibytes),
+        processes: given.processes,
+    })
+}
+
+/// Returns what is kept from the commands of a local sandbox; none for a provider that isolates.
+pub(super) fn local_plan(provider: &dyn SandboxProvider, limits: LocalLimits) -> Option<LocalPlan> {
+    let LocalLimits { memory, processes } = limits;
+    provider.confinement().map(|confinement| LocalPlan {
+        memory,
+        processes,
+        confinement,
+    })
 }
 
 fn gibibytes(number: u32) -> u64 {

@@ -98,8 +98,8 @@ pub(super) async fn plan(
     let agent = access.map(|access| access.plan(args.model.as_ref()));
     let sandbox = sandbox_name(args, Some(&task), context)?;
     container::require_known(&sandbox)?;
-    let container = container::plan(&sandbox, contract, context).await?;
-    let provider = wiring.sandboxes(&sandbox, container.as_ref())?;
+    let (container, limits) = container::sizes(&sandbox, contract, context).await?;
+    let provider = wiring.sandboxes(&sandbox, container.as_ref(), limits)?;
     require(&*provider).await?;
     let choice = match &agent {
         Some(agent) => ModelChoice::named(of_agent(agent)),
@@ -109,8 +109,7 @@ pub(super) async fn plan(
     if let Some(access) = access {
         agent_script::require(&access.preset, &source, &git).await?;
     }
-    let title = task.title.clone();
-    let title = title.unwrap_or_else(|| contract.task_id.to_string());
+    let title = (task.title.clone()).unwrap_or_else(|| contract.task_id.to_string());
     let wanted = contract.branch(task.title.as_deref());
     let branch = free_branch(&wanted, &source, &git, wiring).await?;
     let mut notices = source.notices(&git, &file).await;
@@ -132,6 +131,7 @@ pub(super) async fn plan(
         engine: agent.as_ref().map_or(Engine::Actions, |_| Engine::Agent),
         sandbox,
         isolation: provider.isolation(),
+        local: container::local_plan(&*provider, limits),
         container,
         network,
         agent,

@@ -1,6 +1,8 @@
 //! `ralph resume`: goes on with a run that waits or was interrupted.
 
 use ralph_core::event::Event;
+use ralph_core::plan::RunPlan;
+use ralph_core::ports::SandboxProvider;
 use ralph_core::run::{self, Command};
 use ralph_engine::journal::Journal;
 
@@ -50,8 +52,21 @@ pub(super) async fn resume(
     let mode = context.view_mode(is_json, &context.settings()?);
     let joined = wiring.join(&state.plan, access, dir.root()).await?;
     let outside = wiring.outside(&state.plan, &state.model_choice(), &state.script, joined)?;
-    for message in prune::tidy_up(&state.plan, &wiring).await {
+    let weaker = changed_confinement(&state.plan, &*outside.sandboxes);
+    let notices = prune::tidy_up(&state.plan, &wiring).await;
+    for message in notices.into_iter().chain(weaker) {
         journal.append(Event::Notice { message })?;
     }
     Box::pin(drive(dir, journal, outside, mode)).await
+}
+
+/// Reports what is kept from commands, if that is not what the run was planned with: another machine, or
+/// another configuration of this one.
+fn changed_confinement(plan: &RunPlan, sandboxes: &dyn SandboxProvider) -> Option<String> {
+    let planned = plan.local?.confinement;
+    let now = sandboxes.confinement()?;
+    (now != planned).then(|| {
+        let (walls, limits) = (now.walls(), now.limits());
+        format!("the confinement of local commands has changed: {walls} · {limits}")
+    })
 }

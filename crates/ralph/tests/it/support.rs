@@ -199,6 +199,7 @@ fn plan(id: &str, task: &str) -> RunPlan {
         engine: Engine::Actions,
         sandbox: "local".into(),
         isolation: Isolation::None,
+        local: None,
         container: None,
         network: None,
         agent: None,

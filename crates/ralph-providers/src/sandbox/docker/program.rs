@@ -12,14 +12,12 @@ use bollard::query_parameters::{
 use ralph_guest::command::Name;
 
 use crate::docker::{Engine, EngineError};
+use crate::sandbox::guest_program::GUEST;
 
 /// Where the program is in a container.
 pub(super) const DIRECTORY: &str = "/.ralph-guest";
 /// The program in that directory.
 pub(super) const FILE: &str = "ralph-guest";
-
-/// The program, built for the machine that this ralph is for.
-static GUEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ralph-guest"));
 
 /// The label of the file that shows that a volume was filled to its end.
 pub(super) const LABEL: &str = "ralph.guest";

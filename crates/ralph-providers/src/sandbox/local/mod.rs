@@ -11,14 +11,22 @@
 //!
 //! - `provider` makes, finds and lists sandboxes; `record` is the file beside each.
 //! - `sandbox` is the live handle; `host` is what commands get from the machine.
+//! - `confinement` starts commands through a launcher that keeps them from ralph's own files;
+//!   `cgroup` limits them.
 //!
 //! How a command is run and how files are confined is in `ralph_guest`, because the guest inside of
 //! a container does the same.
 
+mod cgroup;
+#[cfg(target_os = "linux")]
+mod confinement;
+#[cfg(not(target_os = "linux"))]
+#[path = "unconfined.rs"]
+mod confinement;
 mod host;
 mod name;
 mod provider;
 mod record;
 mod sandbox;
 
-pub use provider::LocalProvider;
+pub use provider::{LocalLimits, LocalProvider};

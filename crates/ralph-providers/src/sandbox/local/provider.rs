@@ -6,23 +6,26 @@ use std::fs::DirBuilder;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
-    Isolation, Problem, Sandbox, SandboxError, SandboxId, SandboxInfo, SandboxProvider, SandboxSpec,
+    Confinement, Isolation, Problem, Sandbox, SandboxError, SandboxId, SandboxInfo,
+    SandboxProvider, SandboxSpec,
 };
 use ralph_guest::command::{self, HOME, Name, Owner, TMP};
 use ralph_guest::files::erase;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
+use super::confinement::{Launcher, needed};
 use super::host::Host;
 use super::name;
 use super::record::Record;
-use super::sandbox::LocalSandbox;
+use super::sandbox::{Confined, LocalSandbox};
 
 /// Sandboxes that are directories, with commands that are processes of the user.
 ///
@@ -33,6 +36,28 @@ pub struct LocalProvider {
     root: PathBuf,
     host: Host,
     adoption: Result<(), Errno>,
+    /// Directories that commands cannot reach, apart from their own sandbox in it.
+    hidden: Vec<PathBuf>,
+    limits: LocalLimits,
+    launcher: OnceLock<Option<Arc<Launcher>>>,
+}
+
+/// What the commands of a sandbox may use together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LocalLimits {
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Processes and threads.
+    pub processes: u32,
+}
+
+impl Default for LocalLimits {
+    fn default() -> Self {
+        Self {
+            memory: 8 << 30,
+            processes: 512,
+        }
+    }
 }
 
 impl LocalProvider {
@@ -40,11 +65,36 @@ impl LocalProvider {
     /// Commands find programs by `search_path`, as `PATH` of the caller has it.
     pub fn new(root: impl Into<PathBuf>, search_path: impl Into<OsString>) -> Self {
         let root = root.into();
+        let root = std::path::absolute(&root).unwrap_or(root);
         Self {
-            root: std::path::absolute(&root).unwrap_or(root),
+            hidden: vec![root.clone()],
+            root,
             host: Host::new(search_path.into()),
             adoption: command::adopt_orphans(),
+            limits: LocalLimits::default(),
+            launcher: OnceLock::new(),
         }
+    }
+
+    /// Keeps a directory from commands, such as the one with everything that ralph stores. The
+    /// sandboxes are kept from each other anyway.
+    #[must_use]
+    pub fn hiding(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.hidden.push(directory.into());
+        self
+    }
+
+    /// Sets what the commands of a sandbox may use together.
+    #[must_use]
+    pub fn with_limits(mut self, limits: LocalLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Returns what commands are launched by, where this machine has anything to confine them with.
+    fn launcher(&self) -> Option<Arc<Launcher>> {
+        let found = || Launcher::prepare(self.limits).ok().map(Arc::new);
+        self.launcher.get_or_init(found).clone()
     }
 
     /// Lets commands know where toolchains live, by variables such as `RUSTUP_HOME`.
@@ -100,8 +150,25 @@ impl LocalProvider {
         Dir::open_ambient_dir(&self.root, ambient_authority())
     }
 
-    fn handle(&self, name: Name, dir: Dir, record: Record) -> LocalSandbox {
-        LocalSandbox::new(name, &self.root, dir, record.env, self.host.clone())
+    fn handle(&self, name: Name, dir: Dir, record: Record) -> io::Result<LocalSandbox> {
+        let launcher = self.launcher();
+        let cgroup = launcher
+            .as_ref()
+            .map(|launcher| launcher.cgroup(&name::id(name).0));
+        let confined = Confined {
+            cgroup: cgroup.transpose()?.flatten(),
+            launcher,
+            hidden: self.hidden.clone(),
+            kept: needed(&self.host.search_path, self.host.toolchains.values()),
+        };
+        let host = self.host.clone();
+        Ok(LocalSandbox::new(
+            name,
+            &self.root,
+            dir,
+            record.env,
+            (host, confined),
+        ))
     }
 
     fn failed(&self, doing: &str, source: io::Error) -> SandboxError {
@@ -120,6 +187,11 @@ impl SandboxProvider for LocalProvider {
 
     fn isolation(&self) -> Isolation {
         Isolation::None
+    }
+
+    fn confinement(&self) -> Option<Confinement> {
+        let launcher = self.launcher();
+        Some(launcher.map_or_else(Confinement::default, |launcher| launcher.confinement()))
     }
 
     async fn preflight(&self) -> Vec<Problem> {
@@ -146,10 +218,10 @@ impl SandboxProvider for LocalProvider {
     }
 
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, SandboxError> {
-        let (name, dir) = self
-            .make(spec)
-            .map_err(|source| self.failed("make a sandbox", source))?;
-        Ok(Box::new(self.handle(name, dir, Record::of(spec))))
+        let failed = |source| self.failed("make a sandbox", source);
+        let (name, dir) = self.make(spec).map_err(failed)?;
+        let sandbox = self.handle(name, dir, Record::of(spec)).map_err(failed)?;
+        Ok(Box::new(sandbox))
     }
 
     async fn attach(&self, id: &SandboxId) -> Result<Option<Box<dyn Sandbox>>, SandboxError> {
@@ -157,11 +229,12 @@ impl SandboxProvider for LocalProvider {
             return Ok(None);
         };
         command::kill(Owner::Sandbox(name)).await;
-        let opened = self
-            .open(name)
-            .map_err(|source| self.failed(&format!("open sandbox `{id}`"), source))?;
-        Ok(opened
-            .map(|(dir, record)| -> Box<dyn Sandbox> { Box::new(self.handle(name, dir, record)) }))
+        let failed = |source| self.failed(&format!("open sandbox `{id}`"), source);
+        let Some((dir, record)) = self.open(name).map_err(failed)? else {
+            return Ok(None);
+        };
+        let sandbox = self.handle(name, dir, record).map_err(failed)?;
+        Ok(Some(Box::new(sandbox)))
     }
 
     async fn list(&self) -> Result<Vec<SandboxInfo>, SandboxError> {

@@ -12,12 +12,15 @@ use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
     Entry, Exec, ExecOutcome, InputSource, OutputSink, Sandbox, SandboxError, SandboxId, WriteMode,
 };
+use ralph_guest::cgroup::Counters;
 use ralph_guest::command::{
-    self, Bounds, HOME, Input, Invocation, Mark, Marking, Name, Owner, Start, TMP, Tree,
+    self, Bounds, Ended, HOME, Input, Invocation, Mark, Marking, Name, Owner, Start, TMP, Tree,
 };
 use ralph_guest::files::{Place, Refusal, erase};
 use tokio::time::Instant;
 
+use super::cgroup::SandboxCgroup;
+use super::confinement::{Launch, Launcher};
 use super::host::Host;
 use super::name;
 use super::record::Record;
@@ -32,6 +35,16 @@ pub(super) struct LocalSandbox {
     place: Arc<Place>,
     env: BTreeMap<String, String>,
     host: Host,
+    confined: Confined,
+}
+
+/// What keeps the commands of a sandbox from the rest, and limits them.
+#[derive(Debug)]
+pub(super) struct Confined {
+    pub(super) launcher: Option<Arc<Launcher>>,
+    pub(super) cgroup: Option<SandboxCgroup>,
+    pub(super) hidden: Vec<PathBuf>,
+    pub(super) kept: Vec<PathBuf>,
 }
 
 impl LocalSandbox {
@@ -40,7 +53,7 @@ impl LocalSandbox {
         root: &Path,
         dir: Dir,
         env: BTreeMap<String, String>,
-        host: Host,
+        (host, confined): (Host, Confined),
     ) -> Self {
         Self {
             id: name::id(name),
@@ -49,7 +62,40 @@ impl LocalSandbox {
             place: Arc::new(Place::new(dir)),
             env,
             host,
+            confined,
         }
+    }
+
+    /// Returns what a command is launched with, where it is.
+    fn launch<'a>(&'a self, mark: Mark, directory: &'a Path) -> Option<(&'a Launcher, Launch<'a>)> {
+        let launcher = self.confined.launcher.as_deref()?;
+        let launch = Launch {
+            name: self.name,
+            mark,
+            sandbox: directory,
+            hidden: &self.confined.hidden,
+            kept: &self.confined.kept,
+            cgroup: self.confined.cgroup.as_ref(),
+        };
+        Some((launcher, launch))
+    }
+
+    /// Returns how commands get their mark.
+    fn marking(&self) -> Marking {
+        match self.confined.launcher {
+            Some(_) => Marking::ByLauncher,
+            None => Marking::Afterwards,
+        }
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.root.join(&self.id.0)
+    }
+
+    /// Returns what the kernel has refused to the commands of this sandbox so far.
+    fn counters(&self) -> Counters {
+        let cgroup = self.confined.cgroup.as_ref();
+        cgroup.map_or_else(Counters::default, |cgroup| cgroup.counters.counters())
     }
 
     /// Says why something was not done: also, that the whole sandbox has been removed.
@@ -72,6 +118,7 @@ impl LocalSandbox {
     fn start(
         &self,
         invocation: &Invocation,
+        mark: Mark,
         cwd: &SandboxPath,
         env: &BTreeMap<String, String>,
     ) -> Result<Tree, SandboxError> {
@@ -85,21 +132,29 @@ impl LocalSandbox {
             program: invocation.argv.first().cloned().unwrap_or_default(),
             source,
         };
-        let mark = Mark::next(self.name);
-        let root = self.root.join(&self.id.0);
+        let root = self.directory();
         let variables = command::of_command(
             &self.host.search_path,
             &root,
             (self.name, mark),
             [&self.host.toolchains, &self.env, env],
         );
+        let launched = match self.launch(mark, &root) {
+            Some((launcher, launch)) => {
+                let argv = launcher
+                    .invocation(&launch, &invocation.argv)
+                    .map_err(spawn)?;
+                Some(invocation.with_argv(argv))
+            }
+            None => None,
+        };
         let start = Start {
-            invocation,
+            invocation: launched.as_ref().unwrap_or(invocation),
             directory: (&directory, &root.join(cwd.as_str())),
             variables: &variables,
             user: None,
             setsid: self.host.setsid.as_deref(),
-            marking: Marking::Afterwards,
+            marking: self.marking(),
         };
         start
             .tree(mark)
@@ -123,9 +178,9 @@ impl LocalSandbox {
         } else {
             Input::Piped
         };
-        let invocation =
-            Invocation::new(convert::program(exec.program), reads, Marking::Afterwards);
-        let tree = self.start(&invocation, &exec.cwd, &exec.env)?;
+        let invocation = Invocation::new(convert::program(exec.program), reads, self.marking());
+        let (mark, before) = (Mark::next(self.name), self.counters());
+        let tree = self.start(&invocation, mark, &exec.cwd, &exec.env)?;
         let bounds = Bounds {
             started,
             input: Fed::new([invocation.opening, &exec.stdin].concat(), later),
@@ -133,13 +188,21 @@ impl LocalSandbox {
             output_limit: exec.output_limit,
             warden: command::never(),
         };
-        command::attend(tree, bounds, &mut Forward(output))
-            .await
-            .map(convert::outcome)
-            .map_err(|source| SandboxError::Io {
-                doing: format!("wait for a command in sandbox `{}`", self.id),
+        let attended = command::attend(tree, bounds, &mut Forward(output)).await;
+        let outcome = attended.map_err(|source| SandboxError::Io {
+            doing: format!("wait for a command in sandbox `{}`", self.id),
+            source,
+        })?;
+        if let (Ended::Exited(code), directory) = (outcome.ended, self.directory())
+            && let Some((_, launch)) = self.launch(mark, &directory)
+            && let Some(source) = launch.failure(code)
+        {
+            return Err(SandboxError::Spawn {
+                program: invocation.argv.into_iter().next().unwrap_or_default(),
                 source,
-            })
+            });
+        }
+        Ok(convert::outcome(self.counters().judge(outcome, before)))
     }
 }
 

@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 pub(crate) mod alone;
+#[cfg(target_os = "linux")]
+mod confinement;
 mod contract;
 mod directories;
 mod place;

@@ -19,7 +19,8 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn new() -> Self {
-        let directory = TempDir::new().unwrap();
+        // Apart from `/tmp`, which commands have one of their own for.
+        let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let provider = provider_at(directory.path().join("sandboxes"));
         Self {
             directory,

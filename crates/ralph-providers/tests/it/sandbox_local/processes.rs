@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ralph_core::ports::{Ended, Exec, SandboxId, SandboxProvider as _};
+use ralph_core::ports::{Ended, Exec, SandboxId, SandboxProvider as _, WriteMode};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::alone::alone;
-use super::place::{AMPLE, Place, provider_at, run, sh};
+use super::place::{AMPLE, Place, provider_at, repo, run, sh};
 
 const SHORT: Duration = Duration::from_millis(500);
 
@@ -60,7 +60,9 @@ async fn a_runaway_belongs_to_its_own_command() {
         }
         sh(&*other, &runaway(&other_beat)).await;
         let seen = (is_still(&other_beat).await, is_still(&one_beat).await);
-        sh(&*other, &format!("touch ../../{}/repo/stop", one.id())).await;
+        one.write(&repo("stop"), b"", WriteMode::Replace)
+            .await
+            .unwrap();
         seen
     };
     let (_, seen) = tokio::join!(sh(&*one, &long), short);
@@ -114,12 +116,20 @@ async fn what_a_killed_ralph_left_is_ended() {
             .create(&ralph_core::ports::SandboxSpec::default())
             .await
             .unwrap();
+        let beat = directory.join("beat");
         let line = format!(
-            "{}; kill -9 $PPID; sleep 60",
-            runaway(&directory.join("beat"))
+            "{}; touch {}.ready; sleep 60",
+            runaway(&beat),
+            beat.display()
         );
-        sh(&*sandbox, &line).await;
-        unreachable!("the command kills this process");
+        let killing = async {
+            while !beat.with_extension("ready").exists() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            kill_process(rustix::process::getpid(), Signal::KILL).unwrap();
+        };
+        tokio::join!(sh(&*sandbox, &line), killing);
+        unreachable!("this process has killed itself");
     }
     if !alone(test) {
         return;

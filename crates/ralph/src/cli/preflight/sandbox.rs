@@ -22,7 +22,12 @@ pub(super) async fn provider(ground: &Ground<'_>) -> Outcome {
         Some(Err(error)) => return error.clone().into(),
         None => None,
     };
-    let provider = match wiring.sandboxes(name, container) {
+    let contract = ground.usable_task().map(|task| &task.contract);
+    let limits = match container::local_limits(contract, ground.context) {
+        Ok(limits) => limits,
+        Err(error) => return error.into(),
+    };
+    let provider = match wiring.sandboxes(name, container, limits) {
         Ok(provider) => provider,
         Err(error) => return error.into(),
     };
@@ -31,13 +36,18 @@ pub(super) async fn provider(ground: &Ground<'_>) -> Outcome {
         Isolation::Container => "containers without a network",
         Isolation::Machine => "virtual machines",
     };
-    Outcome::of(provider.preflight().await, || match &ground.engine {
-        Some((engine, facts)) => format!(
-            "{name}: {isolation}; Docker Engine {} at {}",
-            facts.version,
-            engine.address()
-        ),
-        None => format!("{name}: {isolation}"),
+    let confined = provider
+        .confinement()
+        .map_or_else(String::new, |confinement| {
+            format!("; {}; {}", confinement.walls(), confinement.limits())
+        });
+    let engine = ground.engine.as_ref();
+    let engine = engine.map_or_else(String::new, |(engine, facts)| {
+        let (version, address) = (&facts.version, engine.address());
+        format!("; Docker Engine {version} at {address}")
+    });
+    Outcome::of(provider.preflight().await, || {
+        format!("{name}: {isolation}{confined}{engine}")
     })
 }
 

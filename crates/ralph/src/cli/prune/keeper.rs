@@ -8,7 +8,7 @@ use ralph_core::ports::{Labels, Problem, SandboxError, SandboxId, SandboxProvide
 use ralph_providers::sandbox::{DockerProvider, Found};
 
 use super::rule::{Home, Maker};
-use crate::wire::Wiring;
+use crate::wire::{LocalLimits, Wiring};
 
 /// The provider whose sandboxes are looked after.
 pub(super) enum Keeper {
@@ -34,7 +34,7 @@ impl Keeper {
 
     /// Keeps the local sandboxes of the state directory.
     pub(super) fn local(wiring: &Wiring) -> Self {
-        Self::Local(wiring.local())
+        Self::Local(wiring.local(LocalLimits::default()))
     }
 
     /// Returns the name that `--type` takes.

@@ -7,6 +7,7 @@ use super::command::{Interrupts, PREREQUISITES, leave_out, prerequisites};
 use super::docker::interrupted;
 use super::session::{Session, broken};
 use crate::cli::checks::{Checks, Outcome};
+use crate::cli::container;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
@@ -24,13 +25,18 @@ const INSIDE: [&str; 4] = [EXEC, FILES, TIMEOUT, CLEANUP];
 pub(super) async fn run(checks: &mut Checks, context: &Context) -> Result<(), CliError> {
     let wiring = context.wiring()?;
     checks.add(PREREQUISITES, prerequisites(context).await)?;
-    let provider = wiring.local();
+    let limits = container::local_limits(None, context)?;
+    let provider = wiring.local(limits);
     let outcome = Outcome::of(provider.preflight().await, || {
         wiring.state.sandboxes().display().to_string()
     });
     let is_usable = !outcome.is_failure();
     checks.add(MACHINE, outcome)?;
     checks.note("there is no isolation: commands of local sandboxes run as you".into())?;
+    if let Some(confinement) = provider.confinement() {
+        checks.note(confinement.walls())?;
+        checks.note(confinement.limits())?;
+    }
     if !is_usable {
         let why = "this machine cannot be used";
         checks.add(CREATE, Outcome::NotRun(why.into()))?;

@@ -129,6 +129,10 @@ pub fn plan(plan: &RunPlan) -> Vec<Line> {
         field("branch", &format!("{} · {delivery}", plan.branch)),
         field("sandbox", &sandbox(plan)),
     ];
+    lines.extend(plan.local.iter().flat_map(|local| {
+        let confinement = local.confinement;
+        [confinement.walls(), confinement.limits()].map(|text| field("", &text))
+    }));
     lines.extend(
         plan.network
             .as_ref()

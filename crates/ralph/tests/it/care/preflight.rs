@@ -64,7 +64,7 @@ fn a_project_that_lacks_nothing_passes_and_nothing_is_made() {
   note: ralph asks the model itself, so no agent was checked
   PASS: model — scripted:[ROOT]/replies.jsonl
   note: commands of this sandbox provider reach whatever you reach
-  PASS: sandbox — local: no isolation: commands run as you
+  PASS: sandbox — local: no isolation: commands run as you; state directory hidden: [..]; memory 8 GiB[..]
   note: this sandbox provider needs no image
   PASS: disk space — `[ROOT]/home` has [..] GiB free
 ralph: preflight complete — all 8 checks passed

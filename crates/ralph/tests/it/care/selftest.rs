@@ -138,6 +138,8 @@ fn local_sandboxes_keep_what_they_promise() {
   PASS: prerequisites — git version [..]
   PASS: machine — [..]/sandboxes
   note: there is no isolation: commands of local sandboxes run as you
+  note: state directory hidden: [..]
+  note: memory 8 GiB[..]
   PASS: create sandbox — local-[..]
   PASS: run a command — a command answered in [..]
   PASS: files — 1048576 bytes in and out

@@ -39,6 +39,7 @@ pub(super) fn created() -> Event {
         engine: Engine::Actions,
         sandbox: "local".into(),
         isolation: Isolation::None,
+        local: None,
         container: None,
         network: None,
         agent: None,

@@ -1,0 +1,122 @@
+//! What a provider that does not isolate still keeps from its commands.
+
+use serde::{Deserialize, Serialize};
+
+/// How ralph's state directory is kept from commands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StateHiding {
+    /// Each command has a mount namespace in which the directory is empty.
+    MountNamespace,
+    /// The kernel denies access to it.
+    Landlock,
+    /// It is not: a command can change what ralph has stored.
+    #[default]
+    Unavailable,
+}
+
+/// How memory is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryLimit {
+    /// So many bytes for all processes of a sandbox together.
+    Sandbox(u64),
+    /// So many bytes for each process.
+    Process(u64),
+}
+
+/// What is kept from commands that run as the user, as tried out on this machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confinement {
+    /// How the state directory is kept from them.
+    pub state: StateHiding,
+    /// Whether they have a `/tmp` of their own.
+    pub private_tmp: bool,
+    /// Whether they are kept from signalling ralph.
+    pub signals: bool,
+    /// How their memory is limited; none if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryLimit>,
+    /// How many processes a sandbox may have; none if they are not limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u32>,
+}
+
+impl Confinement {
+    /// Returns what it says about ralph's own files and process, for people.
+    pub fn walls(&self) -> String {
+        let state = match self.state {
+            StateHiding::MountNamespace => "yes (mount namespace)",
+            StateHiding::Landlock => "yes (Landlock)",
+            StateHiding::Unavailable => "no: commands can change the files of this run",
+        };
+        let yes = |holds: bool| if holds { "yes" } else { "no" };
+        format!(
+            "state directory hidden: {state} · private /tmp: {} · ralph safe from signals: {}",
+            yes(self.private_tmp),
+            yes(self.signals)
+        )
+    }
+
+    /// Returns what it says about limits, for people.
+    pub fn limits(&self) -> String {
+        let memory = match self.memory {
+            Some(MemoryLimit::Sandbox(bytes)) => format!("memory {}", size(bytes)),
+            Some(MemoryLimit::Process(bytes)) => format!("memory {} per process", size(bytes)),
+            None => "memory not limited".into(),
+        };
+        let processes = match self.processes {
+            Some(number) => format!("{number} processes"),
+            None => "processes not limited".into(),
+        };
+        format!("{memory} · {processes}")
+    }
+}
+
+fn size(bytes: u64) -> String {
+    let (gib, mib) = (1 << 30, 1 << 20);
+    if bytes.is_multiple_of(gib) {
+        format!("{} GiB", bytes / gib)
+    } else {
+        format!("{} MiB", bytes.div_ceil(mib))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_hold_is_said() {
+        let nothing = Confinement::default();
+        assert_eq!(
+            nothing.walls(),
+            "state directory hidden: no: commands can change the files of this run · private /tmp: no · \
+             ralph safe from signals: no"
+        );
+        assert_eq!(
+            nothing.limits(),
+            "memory not limited · processes not limited"
+        );
+        let most = Confinement {
+            state: StateHiding::MountNamespace,
+            private_tmp: true,
+            signals: true,
+            memory: Some(MemoryLimit::Sandbox(8 << 30)),
+            processes: Some(512),
+        };
+        assert_eq!(
+            most.walls(),
+            "state directory hidden: yes (mount namespace) · private /tmp: yes · ralph safe from signals: yes"
+        );
+        assert_eq!(most.limits(), "memory 8 GiB · 512 processes");
+        let per_process = Confinement {
+            memory: Some(MemoryLimit::Process(1500 << 20)),
+            ..most
+        };
+        assert_eq!(
+            per_process.limits(),
+            "memory 1500 MiB per process · 512 processes"
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! Counters of the kernel: what it has refused to the processes of a control group so far.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+
+use crate::command::{Ended, Outcome};
+
+/// Counters that only grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Processes that were killed for lack of memory.
+    pub out_of_memory: u64,
+    /// Attempts to start one process too many.
+    pub too_many_processes: u64,
+}
+
+impl Counters {
+    /// Returns the outcome of a command with what the counters say about it, which had the values
+    /// `before` when it started. An exit code alone hides that a process in the middle of a pipe was
+    /// killed.
+    pub fn judge(self, outcome: Outcome, before: Self) -> Outcome {
+        let starved = self.out_of_memory > before.out_of_memory;
+        let ended = match outcome.ended {
+            Ended::Exited(_) | Ended::Signalled(_) if starved => Ended::OutOfMemory,
+            ended @ (Ended::Exited(_)
+            | Ended::Signalled(_)
+            | Ended::TimedOut
+            | Ended::OutputLimit
+            | Ended::DiskLimit
+            | Ended::OutOfMemory) => ended,
+        };
+        Outcome {
+            ended,
+            process_limit: self.too_many_processes > before.too_many_processes,
+            ..outcome
+        }
+    }
+}
+
+/// The kernel's counters of one control group. The files stay open: they are read before and after
+/// every command.
+#[derive(Debug, Default)]
+pub struct Cgroup {
+    memory: Option<File>,
+    processes: Option<File>,
+}
+
+impl Cgroup {
+    /// Finds the counters of the container that this process is in. Missing ones stay zero.
+    pub fn open() -> Self {
+        let first = |files: [&str; 2]| files.iter().find_map(|file| File::open(file).ok());
+        Self {
+            memory: first([
+                "/sys/fs/cgroup/memory.events",
+                "/sys/fs/cgroup/memory/memory.oom_control",
+            ]),
+            processes: first([
+                "/sys/fs/cgroup/pids.events",
+                "/sys/fs/cgroup/pids/pids.events",
+            ]),
+        }
+    }
+
+    /// Finds the counters in these directories of control groups.
+    pub fn within(directories: &[PathBuf]) -> Self {
+        let first = |names: &[&str]| {
+            directories.iter().find_map(|directory| {
+                let mut names = names.iter();
+                names.find_map(|name| File::open(directory.join(name)).ok())
+            })
+        };
+        Self {
+            memory: first(&["memory.events", "memory.oom_control"]),
+            processes: first(&["pids.events"]),
+        }
+    }
+
+    /// Reads the counters.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            out_of_memory: counter(self.memory.as_ref(), "oom_kill"),
+            too_many_processes: counter(self.processes.as_ref(), "max"),
+        }
+    }
+}
+
+fn counter(file: Option<&File>, name: &str) -> u64 {
+    let mut text = [0; 512];
+    file.and_then(|file| file.read_at(&mut text, 0).ok())
+        .and_then(|length| value(std::str::from_utf8(&text[..length]).ok()?, name))
+        .unwrap_or(0)
+}
+
+/// Finds the number on the line that begins with a name.
+fn value(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let (found, number) = line.split_once(' ')?;
+        (found == name).then(|| number.trim().parse().ok())?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_counter_is_found_by_its_whole_name() {
+        let text = "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n";
+        assert_eq!(value(text, "oom_kill"), Some(3));
+        assert_eq!(value(text, "max"), None);
+        assert_eq!(value("max 12", "max"), Some(12));
+    }
+
+    #[test]
+    fn memory_that_ran_out_is_never_green() {
+        let outcome = |ended, process_limit| Outcome {
+            ended,
+            duration: Duration::ZERO,
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            process_limit,
+        };
+        let none = Counters::default();
+        let starved = Counters {
+            out_of_memory: 1,
+            too_many_processes: 0,
+        };
+        let crowded = Counters {
+            out_of_memory: 0,
+            too_many_processes: 9,
+        };
+        for (ended, after, expected) in [
+            (Ended::Exited(0), none, outcome(Ended::Exited(0), false)),
+            (
+                Ended::Exited(0),
+                starved,
+                outcome(Ended::OutOfMemory, false),
+            ),
+            (
+                Ended::Signalled(9),
+                starved,
+                outcome(Ended::OutOfMemory, false),
+            ),
+            (Ended::TimedOut, starved, outcome(Ended::TimedOut, false)),
+            (Ended::Exited(2), crowded, outcome(Ended::Exited(2), true)),
+        ] {
+            assert_eq!(after.judge(outcome(ended, false), none), expected);
+        }
+    }
+}

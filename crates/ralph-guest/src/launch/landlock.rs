@@ -1,0 +1,113 @@
+//! Landlock: what the kernel denies to a process for good.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, Ruleset,
+    RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, Scope,
+};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+
+use super::settings::LaunchSettings;
+use super::start::{Step, step};
+
+/// The version whose file rights are denied, as far as the kernel has them.
+const FILE_RIGHTS: ABI = ABI::V5;
+/// The most entries of one directory that get a rule. What comes after them cannot be reached.
+const MAX_ENTRIES: usize = 10_000;
+
+/// Keeps this process from signalling processes that it did not start.
+pub(super) fn scope_signals() -> Step<()> {
+    let restricted = signals().and_then(RulesetCreated::restrict_self);
+    step("scope signals", restricted.map(drop).map_err(refused))
+}
+
+/// Returns whether the kernel can scope signals.
+pub(super) fn can_scope_signals() -> bool {
+    signals().is_ok()
+}
+
+/// Returns whether the kernel can deny access to files.
+pub(super) fn can_deny() -> bool {
+    let required = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(ABI::V1));
+    required.and_then(Ruleset::create).is_ok()
+}
+
+fn signals() -> Result<RulesetCreated, RulesetError> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .scope(Scope::Signal)?
+        .create()
+}
+
+/// Denies access to the hidden directories, except for the sandbox.
+///
+/// Landlock has no rule that denies one directory: everything else is allowed instead, entry by entry
+/// along the way to each hidden directory. Nothing can be created directly in a directory on that way.
+/// Listing directories stays allowed, because a rule for it would apply to everything below.
+pub(super) fn deny(settings: &LaunchSettings) -> Step<()> {
+    let hidden: Vec<PathBuf> = settings
+        .hidden
+        .iter()
+        .filter_map(|directory| directory.canonicalize().ok())
+        .collect();
+    let rights = AccessFs::from_all(FILE_RIGHTS) & !AccessFs::ReadDir;
+    let restricted = Ruleset::default()
+        .handle_access(rights)
+        .and_then(Ruleset::create)
+        .and_then(|ruleset| allow_rest(ruleset, Path::new("/"), &hidden, rights))
+        .and_then(|ruleset| allow(ruleset, &settings.sandbox, rights))
+        .and_then(RulesetCreated::restrict_self);
+    step(
+        "deny access to the state directory",
+        restricted.map(drop).map_err(refused),
+    )
+}
+
+/// Allows everything in a directory but the hidden ones.
+fn allow_rest(
+    mut ruleset: RulesetCreated,
+    directory: &Path,
+    hidden: &[PathBuf],
+    rights: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, RulesetError> {
+    if hidden.iter().any(|hidden| directory.starts_with(hidden)) {
+        return Ok(ruleset);
+    }
+    if !hidden.iter().any(|hidden| hidden.starts_with(directory)) {
+        return allow(ruleset, directory, rights);
+    }
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return Ok(ruleset);
+    };
+    for entry in entries.filter_map(Result::ok).take(MAX_ENTRIES) {
+        ruleset = allow_rest(ruleset, &entry.path(), hidden, rights)?;
+    }
+    Ok(ruleset)
+}
+
+/// Allows a file, or a directory with everything below. A link gets no rule: its target has one, or is
+/// hidden.
+fn allow(
+    ruleset: RulesetCreated,
+    path: &Path,
+    rights: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, RulesetError> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(file) = openat(CWD, path, flags, Mode::empty()) else {
+        return Ok(ruleset);
+    };
+    let rights = match fstat(&file).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+        Ok(FileType::Directory) => rights,
+        Ok(FileType::Symlink) | Err(_) => return Ok(ruleset),
+        Ok(_) => rights & AccessFs::from_file(FILE_RIGHTS),
+    };
+    ruleset.add_rule(PathBeneath::new(file, rights))
+}
+
+fn refused(error: RulesetError) -> io::Error {
+    io::Error::other(error)
+}

@@ -1,0 +1,240 @@
+//! A mount namespace of a command's own, in which some directories are empty.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstat, openat, openat2, statvfs,
+};
+use rustix::io::Errno;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount,
+};
+use rustix::process::{fchdir, getegid, geteuid};
+use rustix::thread::UnshareFlags;
+
+use super::probe::MountAbility;
+use super::settings::LaunchSettings;
+use super::start::{Step, step};
+
+/// The directories that every command has one of its own for.
+const TMP: [&str; 2] = ["/tmp", "/var/tmp"];
+/// An empty directory that hides another one needs next to nothing.
+const EMPTY: &std::ffi::CStr = c"mode=0755,size=64k,nr_inodes=256";
+const SCRATCH: &std::ffi::CStr = c"mode=1777";
+const PLAIN: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
+
+/// Enters a mount namespace and hides the directories in it.
+pub(super) fn hide(settings: &LaunchSettings) -> Step<()> {
+    step("enter a mount namespace", enter())?;
+    let opened = step("open the sandbox", OpenedDirectories::open(settings))?;
+    let hidden = canonical(&settings.hidden);
+    let private = private_tmp(settings, &opened);
+    step("mount a private /tmp", private)?;
+    for directory in &hidden {
+        // One below a private /tmp is gone already.
+        if directory.exists() && !is_below_tmp(directory) {
+            step("hide the state directory", mount_empty(directory))?;
+        }
+    }
+    step("keep the sandbox in its place", opened.bind_back(settings))?;
+    for directory in hidden.iter().filter(|directory| !is_below_tmp(directory)) {
+        step("hide the state directory", seal(directory))?;
+    }
+    for cgroup in &settings.cgroups {
+        step("protect the control groups", protect(cgroup))?;
+    }
+    step("enter the working directory", opened.enter(settings))
+}
+
+/// Tries out whether mounts can be made.
+pub(super) fn try_out() -> io::Result<MountAbility> {
+    let entered = enter()?;
+    mount_empty(Path::new("/"))?;
+    Ok(entered)
+}
+
+fn enter() -> io::Result<MountAbility> {
+    let entered = match unshare(UnshareFlags::NEWNS) {
+        Ok(()) => MountAbility::Privileged,
+        Err(Errno::PERM) => {
+            let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+            unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
+            fs::write("/proc/self/setgroups", "deny")?;
+            fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+            fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
+            MountAbility::UserNamespace
+        }
+        Err(error) => return Err(error.into()),
+    };
+    // Otherwise the mounts would appear on the host, too.
+    mount_change(
+        "/",
+        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+    )?;
+    Ok(entered)
+}
+
+#[expect(
+    deprecated,
+    reason = "the other one is unsafe because a table of open files may be unshared, which is not"
+)]
+fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
+    rustix::thread::unshare(flags)
+}
+
+/// What has to be opened before it is covered.
+struct OpenedDirectories {
+    sandbox: OwnedFd,
+    /// The path of the sandbox without links.
+    path: PathBuf,
+    tmp: OwnedFd,
+    kept: Vec<(PathBuf, OwnedFd)>,
+}
+
+impl OpenedDirectories {
+    fn open(settings: &LaunchSettings) -> io::Result<Self> {
+        let kept = settings
+            .kept
+            .iter()
+            .filter(|directory| is_below_tmp(directory));
+        Ok(Self {
+            sandbox: open(&settings.sandbox)?,
+            path: settings.sandbox.canonicalize()?,
+            tmp: open(&settings.tmp)?,
+            kept: kept
+                .filter_map(|directory| Some((directory.clone(), open(directory).ok()?)))
+                .collect(),
+        })
+    }
+
+    fn bind_back(&self, settings: &LaunchSettings) -> io::Result<()> {
+        for (path, directory) in &self.kept {
+            bind(directory, path)?;
+        }
+        bind(&self.sandbox, &settings.sandbox)
+    }
+
+    /// Moves the working directory to the same one as seen through the new mounts: above the old one
+    /// everything would still be in reach.
+    fn enter(&self, settings: &LaunchSettings) -> io::Result<()> {
+        let before = fstat(open(Path::new("."))?)?;
+        let path = fs::read_link("/proc/self/cwd")?;
+        let from = fs::read_link(format!("/proc/self/fd/{}", self.sandbox.as_raw_fd()))?;
+        let below = path.strip_prefix(&from).map_err(io::Error::other)?;
+        let below = if below.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            below
+        };
+        let sandbox = open(&settings.sandbox)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let directory = openat2(&sandbox, below, flags, Mode::empty(), resolve)?;
+        let after = fstat(&directory)?;
+        if (before.st_dev, before.st_ino) != (after.st_dev, after.st_ino) {
+            return Err(io::Error::other("it was replaced meanwhile"));
+        }
+        Ok(fchdir(directory)?)
+    }
+}
+
+/// Mounts a directory for temporary files that only this sandbox has.
+fn private_tmp(settings: &LaunchSettings, opened: &OpenedDirectories) -> io::Result<()> {
+    for tmp in TMP.map(Path::new) {
+        // One that is a link leads to the other one, or to a place of its own.
+        if !fs::symlink_metadata(tmp).is_ok_and(|metadata| metadata.is_dir()) {
+            continue;
+        }
+        let needed = opened.kept.iter().map(|(path, _)| path);
+        if needed
+            .chain([&settings.sandbox, &opened.path])
+            .any(|path| path.starts_with(tmp))
+        {
+            // What stays in reach needs mount points, which do not belong into the sandbox's own files.
+            mount("ralph", tmp, "tmpfs", PLAIN, SCRATCH)?;
+        } else {
+            mount_bind_recursive(path_of(&opened.tmp), tmp)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_below_tmp(path: &Path) -> bool {
+    TMP.iter().any(|tmp| path.starts_with(tmp))
+}
+
+fn canonical(directories: &[PathBuf]) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for directory in directories
+        .iter()
+        .filter_map(|path| path.canonicalize().ok())
+    {
+        if !found.iter().any(|above| directory.starts_with(above)) {
+            found.retain(|below| !below.starts_with(&directory));
+            found.push(directory);
+        }
+    }
+    found
+}
+
+fn mount_empty(directory: &Path) -> io::Result<()> {
+    Ok(mount("ralph", directory, "tmpfs", PLAIN, EMPTY)?)
+}
+
+/// Makes an empty directory read-only, once the mount points in it are there.
+fn seal(directory: &Path) -> io::Result<()> {
+    let flags = MountFlags::BIND | MountFlags::RDONLY | PLAIN;
+    Ok(mount_remount(directory, flags, "")?)
+}
+
+fn bind(directory: &OwnedFd, path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    Ok(mount_bind_recursive(path_of(directory), path)?)
+}
+
+/// Makes the hierarchy of a control group read-only: a command that could write there would leave it.
+fn protect(cgroup: &Path) -> io::Result<()> {
+    let Some(root) = hierarchy(cgroup) else {
+        return Ok(());
+    };
+    mount_bind_recursive(root, root)?;
+    let present = statvfs(root)?.f_flag;
+    let mut flags = MountFlags::BIND | MountFlags::RDONLY;
+    // A user namespace may add restrictions to a mount, and must repeat the present ones.
+    for (has, flag) in [
+        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+        (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
+        (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
+    ] {
+        if present.contains(has) {
+            flags |= flag;
+        }
+    }
+    Ok(mount_remount(root, flags, "")?)
+}
+
+/// Returns the mount point that a control group is below: the last directory on the way up with the
+/// same device.
+fn hierarchy(cgroup: &Path) -> Option<&Path> {
+    let device = |path: &Path| Some(fstat(open(path).ok()?).ok()?.st_dev);
+    let own = device(cgroup)?;
+    cgroup
+        .ancestors()
+        .take_while(|path| device(path) == Some(own))
+        .last()
+}
+
+fn open(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(openat(CWD, path, flags, Mode::empty())?)
+}
+
+fn path_of(directory: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", directory.as_raw_fd())
+}

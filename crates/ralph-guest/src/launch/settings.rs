@@ -1,0 +1,78 @@
+//! The interface between ralph and its launcher.
+
+use std::io;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// The exit code of a launcher that did not start its command and wrote a [`LaunchFailure`].
+pub const LAUNCH_FAILED: i32 = 125;
+
+/// How directories are kept from a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hiding {
+    /// An empty directory is mounted over each of them, in a mount namespace of the command's own.
+    MountNamespace,
+    /// The kernel denies access to them.
+    Landlock,
+    /// They are not kept from it.
+    Unavailable,
+}
+
+/// What a launcher does before it executes the command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchSettings {
+    /// How `hidden` is kept from the command.
+    pub hiding: Hiding,
+    /// Directories that the command cannot reach, except for `sandbox`.
+    pub hidden: Vec<PathBuf>,
+    /// The sandbox's own directory. The working directory is this one or below it.
+    pub sandbox: PathBuf,
+    /// The directory in the sandbox that becomes `/tmp` and `/var/tmp`.
+    pub tmp: PathBuf,
+    /// Directories below `/tmp` or `/var/tmp` that the command still finds there.
+    pub kept: Vec<PathBuf>,
+    /// Whether the command is kept from signalling processes that it did not start.
+    pub scope_signals: bool,
+    /// The control groups that the command joins.
+    pub cgroups: Vec<PathBuf>,
+    /// The most bytes of private memory that one process may have.
+    pub process_memory: Option<u64>,
+    /// The most processes in a user namespace of the command's own.
+    pub processes: Option<u64>,
+    /// The mark of the command.
+    pub mark: u64,
+    /// The file that a failure is written to.
+    pub report: PathBuf,
+}
+
+/// Why a launcher did not start its command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchFailure {
+    /// The step that failed; none if the program itself could not be started.
+    pub step: Option<String>,
+    /// The error number of the system, if there was one.
+    pub os_error: Option<i32>,
+    /// The error's text.
+    pub message: String,
+}
+
+impl LaunchFailure {
+    pub(super) fn new(step: &str, error: &io::Error) -> Self {
+        Self {
+            step: (!step.is_empty()).then(|| step.to_owned()),
+            os_error: error.raw_os_error(),
+            message: error.to_string(),
+        }
+    }
+
+    /// Returns the error as the caller of the launcher would have seen it.
+    pub fn error(&self) -> io::Error {
+        match (&self.step, self.os_error) {
+            (None, Some(number)) => io::Error::from_raw_os_error(number),
+            (Some(step), _) => io::Error::other(format!("cannot {step}: {}", self.message)),
+            (None, None) => io::Error::other(self.message.clone()),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! From the arguments of a launcher to the command.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, ErrorKind, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, setrlimit, setsid};
+
+use super::settings::{Hiding, LAUNCH_FAILED, LaunchFailure, LaunchSettings};
+use super::{landlock, namespace, privileges};
+
+/// The step that starts the program itself.
+const PROGRAM: &str = "";
+
+/// A step that failed, and why.
+pub(super) type Step<T> = Result<T, (&'static str, io::Error)>;
+
+/// Names the step that an operation belongs to.
+pub(super) fn step<T, E: Into<io::Error>>(name: &'static str, done: Result<T, E>) -> Step<T> {
+    done.map_err(|error| (name, error.into()))
+}
+
+/// Confines this process and executes the command: the arguments are the settings as JSON, the program
+/// and its arguments. Returns only if that failed.
+pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let settings = arguments.next().unwrap_or_default();
+    let Ok(settings) = serde_json::from_slice::<LaunchSettings>(settings.as_encoded_bytes()) else {
+        return fail(
+            None,
+            &LaunchFailure::new(PROGRAM, &ErrorKind::InvalidInput.into()),
+        );
+    };
+    let report = FailureFile::open(&settings.report);
+    let Some(program) = arguments.next() else {
+        return fail(
+            report,
+            &LaunchFailure::new(PROGRAM, &ErrorKind::InvalidInput.into()),
+        );
+    };
+    if let Err((name, error)) = confine(&settings, &program) {
+        return fail(report, &LaunchFailure::new(name, &error));
+    }
+    let error = Command::new(&program).args(arguments).exec();
+    fail(report, &LaunchFailure::new(PROGRAM, &error))
+}
+
+/// Applies the settings to this process.
+fn confine(settings: &LaunchSettings, program: &OsString) -> Step<()> {
+    step("start a session", setsid())?;
+    set_limit(Resource::Locks, settings.mark);
+    for cgroup in &settings.cgroups {
+        let joined = fs::write(cgroup.join("cgroup.procs"), "0");
+        step("join the control group of the sandbox", joined)?;
+    }
+    match settings.hiding {
+        Hiding::MountNamespace => namespace::hide(settings)?,
+        Hiding::Landlock => {
+            // Denied access also keeps a failure from being written, so the usual one is found before.
+            step(PROGRAM, find(program))?;
+            landlock::deny(settings)?;
+        }
+        Hiding::Unavailable => {}
+    }
+    if settings.scope_signals {
+        landlock::scope_signals()?;
+    }
+    if settings.hiding == Hiding::MountNamespace {
+        privileges::give_up()?;
+    }
+    if let Some(bytes) = settings.process_memory {
+        set_limit(Resource::Data, bytes);
+    }
+    if let Some(number) = settings.processes {
+        set_limit(Resource::Nproc, number);
+    }
+    Ok(())
+}
+
+/// Lowers a limit of this process and of everything that it becomes. A lower one stays.
+fn set_limit(resource: Resource, number: u64) {
+    let limit = Rlimit {
+        current: Some(number),
+        maximum: Some(number),
+    };
+    setrlimit(resource, limit).ok();
+}
+
+/// Checks that a program can be found and executed.
+fn find(program: &OsString) -> io::Result<()> {
+    let executable = |file: &Path| rustix::fs::access(file, rustix::fs::Access::EXEC_OK);
+    if program.as_encoded_bytes().contains(&b'/') {
+        return Ok(executable(Path::new(program))?);
+    }
+    let search_path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&search_path)
+        .any(|directory| executable(&directory.join(program)).is_ok());
+    if found {
+        Ok(())
+    } else {
+        Err(Errno::NOENT.into())
+    }
+}
+
+/// Where a failure is reported, opened before it is hidden.
+struct FailureFile {
+    directory: OwnedFd,
+    name: OsString,
+}
+
+impl FailureFile {
+    fn open(file: &Path) -> Option<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = openat(CWD, file.parent()?, flags, Mode::empty()).ok()?;
+        Some(Self {
+            directory,
+            name: file.file_name()?.to_owned(),
+        })
+    }
+
+    fn write(&self, failure: &LaunchFailure) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = openat(&self.directory, &self.name, flags, Mode::RUSR | Mode::WUSR)?;
+        fs::File::from(file).write_all(&serde_json::to_vec(failure)?)
+    }
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "a launcher that cannot write its report has nothing else to say it with"
+)]
+fn fail(report: Option<FailureFile>, failure: &LaunchFailure) -> ExitCode {
+    if report.is_some_and(|report| report.write(failure).is_ok()) {
+        return ExitCode::from(u8::try_from(LAUNCH_FAILED).unwrap_or(1));
+    }
+    eprintln!("ralph: cannot start the command: {}", failure.error());
+    ExitCode::from(126)
+}

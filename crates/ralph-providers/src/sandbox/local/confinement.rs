@@ -1,0 +1,208 @@
+//! What this machine has to keep commands from ralph's own files, and to limit them.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use ralph_core::ports::{Confinement, MemoryLimit, StateHiding};
+use ralph_guest::command::{Mark, Name};
+use ralph_guest::launch::{
+    Available, Hiding, LAUNCH, LAUNCH_FAILED, LaunchFailure, LaunchSettings, MountAbility, PROBE,
+};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::io::Errno;
+
+use super::cgroup::{CgroupParents, SandboxCgroup};
+use super::provider::LocalLimits;
+use crate::sandbox::guest_program::GUEST;
+
+/// The launcher, and what it can do on this machine.
+#[derive(Debug)]
+pub(super) struct Launcher {
+    /// The program, in memory: a command could replace a file.
+    program: File,
+    available: Available,
+    parents: Option<CgroupParents>,
+    limits: LocalLimits,
+}
+
+impl Launcher {
+    /// Prepares the launcher and tries out what it can do.
+    pub(super) fn prepare(limits: LocalLimits) -> io::Result<Self> {
+        let mut launcher = Self {
+            program: program()?,
+            available: Available::default(),
+            parents: None,
+            limits,
+        };
+        let parents = CgroupParents::find();
+        let probed = parents
+            .as_ref()
+            .map(|parents| parents.make("probe", limits));
+        let probed = probed.and_then(Result::ok);
+        launcher.available = launcher.probe(probed.as_ref())?;
+        launcher.parents = parents.filter(|_| probed.is_some() && launcher.available.cgroups);
+        Ok(launcher)
+    }
+
+    fn probe(&self, cgroup: Option<&SandboxCgroup>) -> io::Result<Available> {
+        let output = Command::new(self.path())
+            .arg(PROBE)
+            .args(cgroup.map(SandboxCgroup::directories).unwrap_or_default())
+            .env_clear()
+            .stdin(Stdio::null())
+            .output()?;
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    /// Returns the path of the program, which only this process and what it starts can follow.
+    fn path(&self) -> String {
+        format!("/proc/self/fd/{}", self.program.as_raw_fd())
+    }
+
+    /// Makes the control group of a sandbox, where there are control groups.
+    pub(super) fn cgroup(&self, id: &str) -> io::Result<Option<SandboxCgroup>> {
+        let Some(parents) = &self.parents else {
+            return Ok(None);
+        };
+        parents.clear(id);
+        parents.make(id, self.limits).map(Some)
+    }
+
+    /// Returns what is kept from commands.
+    pub(super) fn confinement(&self) -> Confinement {
+        let LocalLimits { memory, processes } = self.limits;
+        Confinement {
+            state: match self.hiding() {
+                Hiding::MountNamespace => StateHiding::MountNamespace,
+                Hiding::Landlock => StateHiding::Landlock,
+                Hiding::Unavailable => StateHiding::Unavailable,
+            },
+            private_tmp: self.hiding() == Hiding::MountNamespace,
+            signals: self.available.signals,
+            memory: Some(if self.parents.is_some() {
+                MemoryLimit::Sandbox(memory)
+            } else {
+                MemoryLimit::Process(memory)
+            }),
+            processes: (self.parents.is_some() || self.counts_processes()).then_some(processes),
+        }
+    }
+
+    fn hiding(&self) -> Hiding {
+        match self.available {
+            Available {
+                mounts: Some(_), ..
+            } => Hiding::MountNamespace,
+            Available { landlock: true, .. } => Hiding::Landlock,
+            Available { .. } => Hiding::Unavailable,
+        }
+    }
+
+    /// Tells whether the kernel counts the processes of each command apart: in a user namespace, and
+    /// for no process of root.
+    fn counts_processes(&self) -> bool {
+        self.available.mounts == Some(MountAbility::UserNamespace)
+            && !rustix::process::geteuid().is_root()
+    }
+
+    /// Returns the command line that launches another one.
+    pub(super) fn invocation(
+        &self,
+        launch: &Launch<'_>,
+        argv: &[String],
+    ) -> io::Result<Vec<String>> {
+        let limited = launch.cgroup.is_some();
+        let settings = LaunchSettings {
+            hiding: self.hiding(),
+            hidden: launch.hidden.to_vec(),
+            sandbox: launch.sandbox.to_owned(),
+            tmp: launch.sandbox.join(ralph_guest::command::TMP),
+            kept: launch.kept.to_vec(),
+            scope_signals: self.available.signals,
+            cgroups: launch
+                .cgroup
+                .map(SandboxCgroup::directories)
+                .unwrap_or_default(),
+            process_memory: (!limited).then_some(self.limits.memory),
+            processes: (!limited && self.counts_processes())
+                .then_some(u64::from(self.limits.processes)),
+            mark: launch.mark.limit(),
+            report: launch.report(),
+        };
+        let settings = serde_json::to_string(&settings)?;
+        let launcher = [self.path(), LAUNCH.to_owned(), settings];
+        Ok(launcher.into_iter().chain(argv.iter().cloned()).collect())
+    }
+}
+
+/// One command that is launched.
+#[derive(Debug)]
+pub(super) struct Launch<'a> {
+    pub(super) name: Name,
+    pub(super) mark: Mark,
+    pub(super) sandbox: &'a Path,
+    pub(super) hidden: &'a [PathBuf],
+    pub(super) kept: &'a [PathBuf],
+    pub(super) cgroup: Option<&'a SandboxCgroup>,
+}
+
+impl Launch<'_> {
+    /// Returns the file that the launcher writes a failure to, beside the sandbox and out of its reach.
+    fn report(&self) -> PathBuf {
+        let file = format!(
+            ".{}-{}.launch",
+            super::name::id(self.name),
+            self.mark.limit()
+        );
+        self.sandbox.with_file_name(file)
+    }
+
+    /// Takes the launcher's report, if a command ended as one that was not started.
+    pub(super) fn failure(&self, exit_code: i32) -> Option<io::Error> {
+        if exit_code != LAUNCH_FAILED {
+            return None;
+        }
+        let report = self.report();
+        let bytes = std::fs::read(&report).ok()?;
+        std::fs::remove_file(&report).ok();
+        let failure: LaunchFailure = serde_json::from_slice(&bytes).ok()?;
+        Some(failure.error())
+    }
+}
+
+/// Puts the guest's program into a file without a name that cannot change any more.
+fn program() -> io::Result<File> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = match memfd_create("ralph-launch", flags | MemfdFlags::EXEC) {
+        // Kernels before 6.3 do not know that a file may be executed; there every one may.
+        Err(Errno::INVAL) => memfd_create("ralph-launch", flags)?,
+        made => made?,
+    };
+    let mut file = File::from(file);
+    file.write_all(GUEST)?;
+    fcntl_add_seals(
+        &file,
+        SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL,
+    )?;
+    Ok(file)
+}
+
+/// Returns the directories below a temporary directory that commands need: a private `/tmp` must not
+/// take programs and toolchains away.
+pub(super) fn needed<'a>(
+    search_path: &OsStr,
+    toolchains: impl Iterator<Item = &'a String>,
+) -> Vec<PathBuf> {
+    let mut needed: Vec<PathBuf> = std::env::split_paths(search_path)
+        .chain(toolchains.map(PathBuf::from))
+        .filter(|path| ["/tmp", "/var/tmp"].iter().any(|tmp| path.starts_with(tmp)))
+        .filter(|path| path.is_dir())
+        .collect();
+    needed.sort();
+    needed.dedup();
+    needed
+}

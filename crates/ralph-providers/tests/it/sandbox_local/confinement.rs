@@ -1,0 +1,341 @@
+//! What commands cannot reach though they run as the user, and what limits them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use ralph_core::ports::{
+    Ended, Exec, MemoryLimit, Sandbox, SandboxProvider as _, SandboxSpec, StateHiding,
+};
+use ralph_providers::sandbox::{LocalLimits, LocalProvider};
+use tempfile::TempDir;
+
+use super::place::{AMPLE, run, sh};
+
+/// A variable that a process which runs one test under other conditions has.
+const AGAIN: &str = "RALPH_TEST_AGAIN";
+
+/// A state directory with a run whose contract a command would like to change.
+struct State {
+    directory: TempDir,
+}
+
+impl State {
+    /// Makes one apart from `/tmp`, as users have it.
+    fn new() -> Self {
+        Self::within(Path::new(env!("CARGO_TARGET_TMPDIR")))
+    }
+
+    fn within(parent: &Path) -> Self {
+        let directory = TempDir::new_in(parent).unwrap();
+        fs::create_dir_all(directory.path().join("runs/r1/commands")).unwrap();
+        fs::write(directory.path().join("runs/r1/ralph_task.md"), "max: 1\n").unwrap();
+        Self { directory }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().canonicalize().unwrap()
+    }
+
+    fn provider(&self) -> LocalProvider {
+        LocalProvider::new(
+            self.path().join("sandboxes"),
+            std::env::var_os("PATH").unwrap(),
+        )
+        .hiding(self.path())
+    }
+
+    /// Tries to reach the contract in every way, and asserts that none works.
+    async fn assert_hidden(&self, sandbox: &dyn Sandbox) {
+        let state = self.path();
+        let task = state.join("runs/r1/ralph_task.md");
+        let (state, task) = (state.display(), task.display());
+        for line in [
+            format!("cat {task}"),
+            format!("sed -i s/1/9/ {task}"),
+            format!("echo 'max: 9' > {task}"),
+            format!("echo '{{}}' > {state}/runs/r1/commands/1.json"),
+            "cat ../../../runs/r1/ralph_task.md".to_owned(),
+            "cd ../../.. && cat runs/r1/ralph_task.md".to_owned(),
+            format!("cat /proc/{}/root{task}", std::process::id()),
+            format!("cat /proc/{}/cwd/../../{task}", std::process::id()),
+            format!("ln -s {task} link && cat link"),
+            format!("ln {task} hard && cat hard"),
+            format!("umount {state}; umount -l {state}; cat {task}"),
+            format!("unshare -m sh -c 'umount -l {state}; cat {task}'"),
+            format!("unshare -rm sh -c 'umount -l {state}; cat {task}'"),
+            format!("nsenter -t {} -m cat {task}", std::process::id()),
+        ] {
+            let (outcome, output) = run(sandbox, Exec::shell(&line, AMPLE)).await;
+            assert!(!outcome.ended.is_success(), "`{line}` worked: {output:?}");
+            assert!(
+                !output.stdout_text().contains("max"),
+                "`{line}`: {output:?}"
+            );
+        }
+        // Below a private /tmp this makes a directory, and not that of the host.
+        let line = format!("mkdir -p {state}/runs/r2 && touch {state}/runs/r2/x");
+        run(sandbox, Exec::shell(line, AMPLE)).await;
+        let kept = fs::read_to_string(self.path().join("runs/r1/ralph_task.md")).unwrap();
+        assert_eq!(kept, "max: 1\n");
+        assert_eq!(fs::read_dir(self.path().join("runs")).unwrap().count(), 1);
+        let mailbox = self.path().join("runs/r1/commands");
+        assert_eq!(fs::read_dir(mailbox).unwrap().count(), 0);
+    }
+}
+
+/// Tells whether this process runs a test under the conditions that `wrapper` makes. If not, it starts
+/// one that does, and the test is over when that one has passed.
+fn again(test: &str, wrapper: &[&str]) -> bool {
+    if std::env::var_os(AGAIN).is_some() {
+        return true;
+    }
+    let output = Command::new(wrapper[0])
+        .args(&wrapper[1..])
+        .arg(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture"])
+        .env(AGAIN, "yes")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("1 passed"),
+        "no test is named `{test}`: {said}"
+    );
+    false
+}
+
+/// What an ordinary user without other groups is.
+const AS_NOBODY: [&str; 4] = [
+    "setpriv",
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+];
+/// A machine without user namespaces, and no privilege to mount.
+const WITHOUT_NAMESPACES: [&str; 6] = [
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "sh",
+    "-c",
+    "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-sys_admin --inh-caps=-all \"$0\" \"$@\"",
+];
+
+#[tokio::test]
+async fn the_state_directory_is_out_of_reach() {
+    let state = State::new();
+    let provider = state.provider();
+    let confinement = provider.confinement().unwrap();
+    assert_eq!(
+        confinement.state,
+        StateHiding::MountNamespace,
+        "{confinement:?}"
+    );
+    let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
+    state.assert_hidden(&*sandbox).await;
+    // Of the state directory only the way to the sandbox is there.
+    let line = format!("cd {} && find . -maxdepth 2", state.path().display());
+    let expected = format!(".\n./sandboxes\n./sandboxes/{}\n", sandbox.id());
+    assert_eq!(sh(&*sandbox, &line).await, expected);
+    let line = "pwd; echo x > file; cat file; ls \"$HOME\" \"$TMPDIR\" >/dev/null && echo fine";
+    let repo = state
+        .path()
+        .join("sandboxes")
+        .join(&sandbox.id().0)
+        .join("repo");
+    assert_eq!(
+        sh(&*sandbox, line).await,
+        format!("{}\nx\nfine\n", repo.display())
+    );
+    sandbox.remove().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_state_directory_of_an_ordinary_user_is_out_of_reach() {
+    let test =
+        "sandbox_local::confinement::the_state_directory_of_an_ordinary_user_is_out_of_reach";
+    if rustix::process::geteuid().is_root() && !again(test, &AS_NOBODY) {
+        return;
+    }
+    let state = State::within(Path::new("/tmp"));
+    let provider = state.provider();
+    let confinement = provider.confinement().unwrap();
+    assert_eq!(
+        confinement.state,
+        StateHiding::MountNamespace,
+        "{confinement:?}"
+    );
+    assert_eq!(confinement.processes, Some(512));
+    let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
+    state.assert_hidden(&*sandbox).await;
+    let own = rustix::process::geteuid().as_raw().to_string();
+    assert_eq!(sh(&*sandbox, "id -u").await.trim(), own);
+    sandbox.remove().await.unwrap();
+}
+
+#[tokio::test]
+async fn without_namespaces_landlock_keeps_the_state_directory() {
+    let test = "sandbox_local::confinement::without_namespaces_landlock_keeps_the_state_directory";
+    if !again(test, &WITHOUT_NAMESPACES) {
+        return;
+    }
+    let state = State::new();
+    let provider = state.provider();
+    let confinement = provider.confinement().unwrap();
+    assert_eq!(confinement.state, StateHiding::Landlock, "{confinement:?}");
+    assert!(!confinement.private_tmp);
+    let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
+    state.assert_hidden(&*sandbox).await;
+    let line = "echo x > file; cat file; mktemp >/dev/null && touch /tmp/ralph-$$ && rm /tmp/ralph-$$ && echo fine";
+    assert_eq!(sh(&*sandbox, line).await, "x\nfine\n");
+    let missing = sandbox
+        .exec(
+            Exec::argv(["no-such-program-here"], AMPLE),
+            &mut ralph_test::Collect::default(),
+        )
+        .await;
+    let missing = missing.unwrap_err().to_string();
+    assert_eq!(
+        missing,
+        "cannot start `no-such-program-here`: No such file or directory (os error 2)"
+    );
+    sandbox.remove().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_command_cannot_signal_or_trace_ralph() {
+    let state = State::new();
+    let provider = state.provider();
+    assert!(provider.confinement().unwrap().signals);
+    let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
+    let line = format!(
+        "kill -0 {0} && echo reached; kill -9 {0}; kill -9 $PPID; kill -TERM -1; sleep 0.1 & kill $!; echo alive",
+        std::process::id()
+    );
+    assert_eq!(sh(&*sandbox, &line).await, "alive\n");
+}
+
+#[tokio::test]
+async fn each_sandbox_has_a_tmp_of_its_own() {
+    let state = State::new();
+    let provider = state.provider();
+    let (one, other) = (
+        provider.create(&SandboxSpec::default()).await.unwrap(),
+        provider.create(&SandboxSpec::default()).await.unwrap(),
+    );
+    let host = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+    let seen = format!(
+        "test -e {} && echo host; ls /tmp /var/tmp",
+        host.path().display()
+    );
+    sh(
+        &*one,
+        "echo mine > /tmp/ralph-note; echo mine > /var/tmp/ralph-note-2",
+    )
+    .await;
+    let listed = sh(&*one, &seen).await;
+    assert!(
+        listed.contains("ralph-note\n") && listed.contains("ralph-note-2"),
+        "{listed}"
+    );
+    assert!(!listed.contains("host"), "{listed}");
+    let listed = sh(&*other, &seen).await;
+    assert!(
+        !listed.contains("ralph-note") && !listed.contains("host"),
+        "{listed}"
+    );
+    assert!(!Path::new("/tmp/ralph-note").exists());
+    // Files in /tmp outlive a command: they are the sandbox's.
+    assert_eq!(sh(&*one, "cat \"$TMPDIR/ralph-note\"").await, "mine\n");
+}
+
+#[tokio::test]
+async fn programs_below_tmp_are_still_found() {
+    let state = State::within(Path::new("/tmp"));
+    let tools = TempDir::new_in("/tmp").unwrap();
+    std::os::unix::fs::symlink("/bin/echo", tools.path().join("shout")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", tools.path().display());
+    let provider = LocalProvider::new(state.path().join("sandboxes"), path).hiding(state.path());
+    let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
+    assert_eq!(sh(&*sandbox, "shout loud").await, "loud\n");
+    state.assert_hidden(&*sandbox).await;
+}
+
+/// A provider whose sandboxes may use little.
+fn small(state: &State) -> LocalProvider {
+    state.provider().with_limits(LocalLimits {
+        memory: 256 << 20,
+        processes: 40,
+    })
+}
+
+#[tokio::test]
+async fn a_fork_bomb_is_held_and_ends_with_its_command() {
+    let state = State::new();
+    let provider = small(&state);
+    let confinement = provider.confinement().unwrap();
+    assert_eq!(confinement.processes, Some(40), "{confinement:?}");
+    let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
+    let started = Instant::now();
+    let bomb = Exec::shell(
+        "bomb() { bomb | bomb & }; bomb; sleep 30",
+        Duration::from_secs(2),
+    );
+    let (outcome, _) = run(&*sandbox, bomb).await;
+    assert_eq!(outcome.ended, Ended::TimedOut);
+    assert!(outcome.process_limit);
+    assert!(
+        started.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        started.elapsed()
+    );
+    assert_eq!(sh(&*sandbox, "echo alive").await, "alive\n");
+    sandbox.remove().await.unwrap();
+}
+
+#[tokio::test]
+async fn memory_that_runs_out_is_reported() {
+    let state = State::new();
+    let provider = small(&state);
+    let limit = provider.confinement().unwrap().memory;
+    assert_eq!(limit, Some(MemoryLimit::Sandbox(256 << 20)));
+    let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
+    let hungry = Exec::shell("head -c 1G /dev/zero | tail -c 900M | wc -c", AMPLE);
+    let (outcome, _) = run(&*sandbox, hungry).await;
+    assert_eq!(outcome.ended, Ended::OutOfMemory);
+    assert_eq!(sh(&*sandbox, "echo alive").await, "alive\n");
+}
+
+#[tokio::test]
+async fn a_command_cannot_leave_its_control_group() {
+    let state = State::new();
+    let provider = small(&state);
+    let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
+    let line = "groups() { grep ralph- /proc/$$/cgroup; }; before=$(groups)
+        for file in $(find /sys/fs/cgroup/pids /sys/fs/cgroup/memory /sys/fs/cgroup -maxdepth 1 -name cgroup.procs)
+        do echo $$ > $file; done 2>/dev/null
+        test -n \"$before\" && test \"$before\" = \"$(groups)\" && echo stayed";
+    assert_eq!(sh(&*sandbox, line).await, "stayed\n");
+    sandbox.remove().await.unwrap();
+}
+
+#[tokio::test]
+async fn control_groups_go_with_their_sandbox() {
+    let state = State::new();
+    let provider = small(&state);
+    let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
+    let id = sandbox.id().clone();
+    let group = sh(&*sandbox, "cat /proc/self/cgroup").await;
+    assert!(group.contains(&format!("ralph-{id}-")), "{group}");
+    sandbox.remove().await.unwrap();
+    drop(sandbox);
+    let left = Command::new("find")
+        .args(["/sys/fs/cgroup", "-name", &format!("ralph-{id}-*")])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(left.stdout).unwrap(), "");
+}
