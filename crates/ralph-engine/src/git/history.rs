@@ -1,13 +1,10 @@
 //! What commits say and change, one by one: a thing that one commit adds and the next removes is
 //! still on the branch.
 
-use std::process::Stdio;
-
 use ralph_core::id::CommitId;
-use tokio::io::AsyncReadExt as _;
 
 use super::host::name_of;
-use super::{GitError, HostRepo};
+use super::{GitError, HostRepo, bounded};
 
 /// Some commits, with their words and their changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -87,32 +84,17 @@ impl HostRepo {
         args: &[&str],
         limit: u64,
     ) -> Result<Option<Vec<u8>>, GitError> {
-        let mut child = self
-            .command()
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(GitError::Missing)?;
-        let mut bytes = Vec::new();
-        if let Some(stdout) = child.stdout.take() {
-            stdout
-                .take(limit + 1)
-                .read_to_end(&mut bytes)
-                .await
-                .map_err(GitError::Missing)?;
-        }
-        if bytes.len() as u64 > limit {
-            child.kill().await.ok();
+        let name = name_of(args);
+        let printed = bounded::output_up_to(self.command().args(args), &name, limit).await?;
+        let Some(output) = printed else {
             return Ok(None);
-        }
-        let status = child.wait().await.map_err(GitError::Missing)?;
-        if status.success() {
-            return Ok(Some(bytes));
+        };
+        if output.status.success() {
+            return Ok(Some(output.stdout));
         }
         Err(GitError::Failed {
-            command: name_of(args),
-            message: status.to_string(),
+            command: name,
+            message: output.status.to_string(),
         })
     }
 }

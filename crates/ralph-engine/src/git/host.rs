@@ -6,10 +6,10 @@ use std::process::{Output, Stdio};
 
 use ralph_core::id::CommitId;
 use ralph_core::surface::{Change, ChangedPath};
-use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 use super::GitError;
+use super::bounded;
 use super::history;
 use super::telling::telling_line;
 use crate::durable;
@@ -28,13 +28,13 @@ pub struct HostGit {
 
 const CONFIG: &str = "\
 [safe]\n\tdirectory = *\n\tbareRepository = all\n\
-[core]\n\thooksPath = /dev/null\n\
+[core]\n\thooksPath = /dev/null\n\tbigFileThreshold = 16m\n\
 [init]\n\tdefaultBranch = main\n\
 [protocol]\n\tallow = never\n\
 [protocol \"file\"]\n\tallow = always\n\
 [protocol \"https\"]\n\tallow = always\n\
 [gc]\n\tauto = 0\n\
-[pack]\n\twriteReverseIndex = false\n\
+[pack]\n\twriteReverseIndex = false\n\twindowMemory = 64m\n\tthreads = 2\n\
 [repack]\n\twriteBitmaps = false\n\tupdateServerInfo = false\n\
 [maintenance]\n\tauto = false\n";
 
@@ -73,7 +73,7 @@ impl HostGit {
     }
 
     /// Returns a git command in `dir` that knows nothing of the user's environment.
-    fn command(&self, dir: &Path) -> Command {
+    pub(super) fn command(&self, dir: &Path) -> Command {
         let mut command = Command::new(&self.program);
         command
             .current_dir(dir)
@@ -97,13 +97,9 @@ impl HostGit {
     /// Runs git in a directory of the user's, as the user would: whom a repository belongs to is looked
     /// at, and what the user has called safe is safe. Nothing of it is started on the side.
     pub async fn run_in(&self, dir: &Path, args: &[&str]) -> Result<String, GitError> {
-        let output = self
-            .command_in(dir)
-            .args(args)
-            .output()
-            .await
-            .map_err(GitError::Missing)?;
-        text_of(args.first().copied().unwrap_or_default(), &output)
+        let name = args.first().copied().unwrap_or_default();
+        let output = bounded::output(self.command_in(dir).args(args), name, b"").await?;
+        text_of(name, &output)
     }
 
     /// Returns a git command in a directory of the user's, as the user would give it.
@@ -168,6 +164,10 @@ pub struct HostRepo {
 }
 
 impl HostRepo {
+    pub(super) fn git(&self) -> &HostGit {
+        &self.git
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -195,13 +195,7 @@ impl HostRepo {
     }
 
     pub(super) async fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, GitError> {
-        let output = self
-            .command()
-            .args(args)
-            .output()
-            .await
-            .map_err(GitError::Missing)?;
-        text_of(&name_of(args), &output)
+        self.with_input(args, b"").await
     }
 
     /// Makes the repository, fetches the base commit and sets the run's branch to it. May be repeated.
@@ -396,12 +390,9 @@ impl HostRepo {
         };
         let mut add = vec!["add", "--force", "--"];
         add.extend(paths);
-        let added = with_tree(&add).output().await.map_err(GitError::Missing)?;
+        let added = bounded::output(&mut with_tree(&add), "add", b"").await?;
         text_of("add", &added)?;
-        let tree = with_tree(&["write-tree"])
-            .output()
-            .await
-            .map_err(GitError::Missing)?;
+        let tree = bounded::output(&mut with_tree(&["write-tree"]), "write-tree", b"").await?;
         let tree = text_of("write-tree", &tree)?;
         let parent = self
             .run(&["rev-parse", "--verify", "--quiet", reference])
@@ -442,23 +433,9 @@ impl HostRepo {
         args: &[S],
         input: &[u8],
     ) -> Result<String, GitError> {
-        let mut child = self
-            .command()
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(GitError::Missing)?;
-        let stdin = child.stdin.take();
-        let feeding = async move {
-            if let Some(mut stdin) = stdin {
-                // If it reads no further, its own words say why.
-                stdin.write_all(input).await.ok();
-            }
-        };
-        let (output, ()) = tokio::join!(child.wait_with_output(), feeding);
-        text_of(&name_of(args), &output.map_err(GitError::Missing)?)
+        let name = name_of(args);
+        let output = bounded::output(self.command().args(args), &name, input).await?;
+        text_of(&name, &output)
     }
 }
 

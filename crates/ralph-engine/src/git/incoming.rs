@@ -10,6 +10,9 @@ use ralph_core::id::CommitId;
 use super::{GitError, History, HostRepo};
 use crate::durable::{self, StoreError};
 
+/// The largest object that is taken: a larger one could not be searched for secrets.
+const MAX_OBJECT: u64 = crate::rules::MAX_SEARCHED;
+
 /// Commits that wait beside the repository. Dropped, they are gone.
 pub struct Incoming {
     repo: HostRepo,
@@ -51,14 +54,77 @@ impl HostRepo {
         let apart = Apart::make(objects)?;
         // What `git fetch` starts, without its looks at what is reachable: nothing comes into the
         // repository that something is missing of, so it is enough that no new object misses one.
-        let args = ["index-pack", "--stdin", "--fix-thin", "--strict"];
-        self.apart(apart.0.clone()).with_input(&args, pack).await?;
+        let size = format!("--max-input-size={}", pack.len());
+        let args = ["index-pack", "--stdin", "--fix-thin", "--strict", &size];
+        let view = self.apart(apart.0.clone());
+        view.with_input(&args, pack).await?;
+        view.refuse_large_objects(&apart.0, &head).await?;
         Ok(Incoming {
             repo: self.clone(),
             branch: branch.to_owned(),
             apart,
             head,
         })
+    }
+}
+
+impl HostRepo {
+    /// Refuses new objects that are too large. A pack says little about the sizes of what is in it: a
+    /// gibibyte of zeros needs a mebibyte.
+    async fn refuse_large_objects(&self, objects: &Path, head: &CommitId) -> Result<(), GitError> {
+        let ids = self.packed_ids(&objects.join("pack")).await?;
+        let args = ["cat-file", "--batch-check=%(objectname) %(objectsize)"];
+        let sizes = self.with_input(&args, ids.as_bytes()).await?;
+        let large = sizes.lines().find_map(|line| {
+            let (id, size) = line.split_once(' ')?;
+            let size = size.parse().ok().filter(|size| *size > MAX_OBJECT)?;
+            Some((id.to_owned(), size))
+        });
+        let Some((id, size)) = large else {
+            return Ok(());
+        };
+        Err(GitError::TooLarge {
+            what: self.path_of(&id, head).await,
+            size,
+            limit: MAX_OBJECT,
+        })
+    }
+
+    /// Returns the ids of all objects in the packs of a directory, one per line.
+    async fn packed_ids(&self, packs: &Path) -> Result<String, GitError> {
+        let mut ids = String::new();
+        let Ok(entries) = fs::read_dir(packs) else {
+            return Ok(ids);
+        };
+        for entry in entries.filter_map(Result::ok) {
+            let file = entry.path();
+            if file.extension().is_none_or(|end| end != "idx") {
+                continue;
+            }
+            let index = fs::read(&file).map_err(StoreError::when("read", &file))?;
+            let listed = self.with_input(&["show-index"], &index).await?;
+            for id in listed.lines().filter_map(|line| line.split(' ').nth(1)) {
+                ids.push_str(id);
+                ids.push('\n');
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Returns the file that an object is in the last commits, or the object.
+    async fn path_of(&self, object: &str, head: &CommitId) -> String {
+        let find = format!("--find-object={object}");
+        let args = [
+            "log",
+            "--format=",
+            "--name-only",
+            "--max-count=1",
+            &find,
+            head.as_str(),
+        ];
+        let found = self.run(&args).await.unwrap_or_default();
+        let path = found.lines().find(|line| !line.is_empty());
+        path.map_or_else(|| format!("object {object}"), |path| format!("`{path}`"))
     }
 }
 

@@ -4,8 +4,10 @@
 //! the sandbox and out of it, and the host takes them into a repository whose configuration only
 //! ralph writes.
 
+mod bounded;
 mod change;
 mod commit;
+mod export;
 mod file_diff;
 mod history;
 mod host;
@@ -46,6 +48,24 @@ pub enum GitError {
         /// Its own words.
         message: String,
     },
+    /// A git command on the host was killed because it took too long.
+    #[error("git {command} was ended after {} minutes", .after.as_secs() / 60)]
+    TimedOut {
+        /// Which command.
+        command: String,
+        /// How long it may take.
+        after: std::time::Duration,
+    },
+    /// A commit holds an object that is too large to take.
+    #[error("{what} has {} MiB; a file in a commit may have at most {} MiB", .size.div_ceil(1 << 20), .limit >> 20)]
+    TooLarge {
+        /// The file, or the object if no file is known.
+        what: String,
+        /// Its size.
+        size: u64,
+        /// The largest that is taken.
+        limit: u64,
+    },
     /// The disk is full.
     #[error("git {command} failed: there is no space left on the disk")]
     Full {
@@ -84,9 +104,11 @@ impl GitError {
             Self::Store(error) => error.hint(),
             Self::Full { .. } => durable::FREE_SOME_SPACE,
             Self::Moved { .. } => "look at the branch's new commits; ralph never overwrites them",
-            Self::Failed { .. } | Self::InSandbox { .. } | Self::Unexpected { .. } => {
-                "look at git's message, then `ralph resume`"
-            }
+            Self::Failed { .. }
+            | Self::TimedOut { .. }
+            | Self::TooLarge { .. }
+            | Self::InSandbox { .. }
+            | Self::Unexpected { .. } => "look at git's message, then `ralph resume`",
         }
     }
 }

@@ -5,14 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Stdio;
 
 use ralph_core::id::CommitId;
 use ralph_core::image::{ConfigFile, FileKind, ProjectConfig};
-use tokio::io::AsyncWriteExt as _;
 
 use super::host::text_of;
-use super::{GitError, HostGit};
+use super::{GitError, HostGit, bounded};
 
 /// More files than this are no configuration.
 const MAX_FILES: usize = 1000;
@@ -95,13 +93,11 @@ impl HostGit {
         commit: &CommitId,
     ) -> Result<Vec<Entry>, ProjectConfigError> {
         let directory = format!("{}/", ProjectConfig::DIRECTORY);
-        let output = self
-            .command_in(repository)
+        let mut listing = self.command_in(repository);
+        listing
             .args(["ls-tree", "-r", "-z", "--long", "--full-tree"])
-            .args([commit.as_str(), "--", &directory])
-            .output()
-            .await
-            .map_err(GitError::Missing)?;
+            .args([commit.as_str(), "--", &directory]);
+        let output = bounded::output(&mut listing, "ls-tree", b"").await?;
         text_of("ls-tree", &output)?;
         let mut entries = Vec::new();
         for line in output.stdout.split(|byte| *byte == 0) {
@@ -122,25 +118,11 @@ impl HostGit {
         repository: &Path,
         entries: &[Entry],
     ) -> Result<Vec<Vec<u8>>, GitError> {
-        let mut child = self
-            .command_in(repository)
-            .args(["cat-file", "--batch"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(GitError::Missing)?;
         let objects: Vec<&str> = entries.iter().map(|entry| entry.object.as_str()).collect();
         let wanted = objects.join("\n") + "\n";
-        let stdin = child.stdin.take();
-        let asking = async move {
-            if let Some(mut stdin) = stdin {
-                // If it reads no further, its own words say why.
-                stdin.write_all(wanted.as_bytes()).await.ok();
-            }
-        };
-        let (output, ()) = tokio::join!(child.wait_with_output(), asking);
-        let output = output.map_err(GitError::Missing)?;
+        let mut reading = self.command_in(repository);
+        reading.args(["cat-file", "--batch"]);
+        let output = bounded::output(&mut reading, "cat-file", wanted.as_bytes()).await?;
         text_of("cat-file", &output)?;
         let mut rest = output.stdout.as_slice();
         entries

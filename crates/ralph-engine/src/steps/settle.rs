@@ -151,8 +151,13 @@ impl Run {
                 self.view.subjects.truncate(SHOWN_COMMITS);
                 return Ok(true);
             }
-            Err(RunError::Git(error @ (GitError::Failed { .. } | GitError::InSandbox { .. }))) => {
-                format!("{error}; {ON_TOP}")
+            Err(RunError::Git(
+                error @ (GitError::Failed { .. }
+                | GitError::TimedOut { .. }
+                | GitError::InSandbox { .. }),
+            )) => format!("{error}; {ON_TOP}"),
+            Err(RunError::Git(error @ GitError::TooLarge { .. })) => {
+                format!("{error}; leave it out of the commits, and out of their history")
             }
             Err(error) => return Err(error),
         };

@@ -1,0 +1,239 @@
+//! Runs git on the host with limits: what it reads may come from a sandbox.
+//!
+//! A small pack can hold objects of any size, and a small commit can name any number of files. So git
+//! has a limit for its memory, for its time and for what it prints, whatever it works on.
+
+use std::io;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+
+use super::GitError;
+
+/// The longest that one git command may take: the first fetch of a large repository takes minutes.
+const MAX_TIME: Duration = Duration::from_mins(30);
+/// The most private memory of one git process. Packs are mapped and do not count.
+const MAX_MEMORY: u64 = 2 << 30;
+/// The most that is read of what one git command prints.
+const MAX_OUTPUT: u64 = 256 << 20;
+/// The most that is kept of what it complains about.
+const MAX_COMPLAINT: u64 = 64 << 10;
+
+/// Runs a git command that reads `input`, and returns how it ended and what it printed.
+pub(super) async fn output(
+    command: &mut Command,
+    name: &str,
+    input: &[u8],
+) -> Result<Output, GitError> {
+    let output = run(command, name, input, MAX_OUTPUT).await?;
+    output.ok_or_else(|| GitError::Failed {
+        command: name.to_owned(),
+        message: format!("it printed more than {} MiB", MAX_OUTPUT >> 20),
+    })
+}
+
+/// Runs a git command, and returns how it ended and what it printed; none if that is more than `limit`.
+pub(super) async fn output_up_to(
+    command: &mut Command,
+    name: &str,
+    limit: u64,
+) -> Result<Option<Output>, GitError> {
+    run(command, name, b"", limit).await
+}
+
+async fn run(
+    command: &mut Command,
+    name: &str,
+    input: &[u8],
+    limit: u64,
+) -> Result<Option<Output>, GitError> {
+    let running = RunningGit::start(command, input)?;
+    let ended = tokio::time::timeout(MAX_TIME, running.attend(input, limit)).await;
+    let ended = ended.map_err(|_| GitError::TimedOut {
+        command: name.to_owned(),
+        after: MAX_TIME,
+    })?;
+    let output = ended.map_err(GitError::Missing)?;
+    Ok(Some(output).filter(|output| output.stdout.len() as u64 <= limit))
+}
+
+/// A git process and what it has started. Dropped, all of it is killed.
+struct RunningGit {
+    child: Child,
+    group: Option<Pid>,
+}
+
+impl RunningGit {
+    /// Starts a git command in a process group of its own, with its limits.
+    fn start(command: &mut Command, input: &[u8]) -> Result<Self, GitError> {
+        let stdin = if input.is_empty() {
+            Stdio::null()
+        } else {
+            Stdio::piped()
+        };
+        let child = command
+            .process_group(0)
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(GitError::Missing)?;
+        let first = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        if let Some(first) = first {
+            limit_memory(first);
+        }
+        Ok(Self {
+            child,
+            group: first,
+        })
+    }
+
+    /// Waits for it to end.
+    async fn wait(&mut self) -> io::Result<std::process::ExitStatus> {
+        let status = self.child.wait().await?;
+        // Its number may be another's from now on.
+        self.group = None;
+        Ok(status)
+    }
+
+    async fn attend(mut self, input: &[u8], limit: u64) -> io::Result<Output> {
+        let stdin = self.child.stdin.take();
+        let feeding = async move {
+            if let Some(mut stdin) = stdin {
+                // If it reads no further, its own words say why.
+                stdin.write_all(input).await.ok();
+            }
+        };
+        let (stdout, stderr) = (self.child.stdout.take(), self.child.stderr.take());
+        let printing = async {
+            let stdout = read(stdout, limit + 1, Rest::Unread).await?;
+            if stdout.len() as u64 > limit {
+                // It would wait for its output to be read.
+                self.kill();
+            }
+            Ok::<_, io::Error>(stdout)
+        };
+        let complaining = read(stderr, MAX_COMPLAINT, Rest::Dropped);
+        let (stdout, stderr, ()) = tokio::join!(printing, complaining, feeding);
+        let (stdout, stderr) = (stdout?, stderr?);
+        let status = self.wait().await?;
+        Ok(Output {
+            status,
+            stdout,
+            stderr,
+        })
+    }
+
+    fn kill(&self) {
+        if let Some(group) = self.group {
+            // What has ended already needs no signal.
+            kill_process_group(group, Signal::KILL).ok();
+        }
+    }
+}
+
+impl Drop for RunningGit {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// What happens to output beyond a limit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// It stays in the pipe.
+    Unread,
+    /// It is read and forgotten.
+    Dropped,
+}
+
+async fn read(from: Option<impl AsyncRead + Unpin>, limit: u64, rest: Rest) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(mut from) = from {
+        (&mut from).take(limit).read_to_end(&mut bytes).await?;
+        if rest == Rest::Dropped {
+            tokio::io::copy(&mut from, &mut tokio::io::sink()).await?;
+        }
+    }
+    Ok(bytes)
+}
+
+/// Limits the memory of a process that has just been started; what it starts inherits the limit.
+#[cfg(target_os = "linux")]
+fn limit_memory(pid: Pid) {
+    use rustix::process::{Resource, Rlimit, prlimit};
+    let limit = Rlimit {
+        current: Some(MAX_MEMORY),
+        maximum: Some(MAX_MEMORY),
+    };
+    // A lower limit of ralph's own stays in force.
+    prlimit(Some(pid), Resource::Data, limit).ok();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn limit_memory(_pid: Pid) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn shell(script: &str, input: &[u8]) -> Result<Output, GitError> {
+        let mut command = Command::new("sh");
+        output(command.args(["-c", script]), "test", input).await
+    }
+
+    #[tokio::test]
+    async fn input_and_output_pass_through() {
+        let output = shell("cat; echo complaint >&2; exit 3", b"hello")
+            .await
+            .unwrap();
+        assert_eq!(output.status.code(), Some(3));
+        assert_eq!(
+            (&*output.stdout, &*output.stderr),
+            (&b"hello"[..], &b"complaint\n"[..])
+        );
+    }
+
+    #[tokio::test]
+    async fn output_without_end_is_cut() {
+        let error = shell("yes", b"").await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "git test failed: it printed more than 256 MiB"
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn memory_without_end_is_refused() {
+        // Reads a line of 3 GiB into memory.
+        let hungry = "sleep 0.1; head -c 3G /dev/zero | tail -n 1 | wc -c";
+        let output = shell(hungry, b"").await.unwrap();
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout).trim(),
+            "0",
+            "{output:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_command_that_is_dropped_leaves_nothing_running() {
+        let dir = tempfile::tempdir().unwrap();
+        let beat = dir.path().join("beat");
+        let script = format!(
+            "(while :; do echo . >> {0}; sleep 0.02; done) & wait",
+            beat.display()
+        );
+        let running = shell(&script, b"");
+        tokio::time::timeout(Duration::from_millis(300), running)
+            .await
+            .unwrap_err();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let before = std::fs::metadata(&beat).unwrap().len();
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert_eq!(std::fs::metadata(&beat).unwrap().len(), before);
+    }
+}

@@ -1,0 +1,63 @@
+//! A run's branch for a person to read: a checkout that nothing of the agent's configures.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use ralph_core::id::CommitId;
+
+use super::host::text_of;
+use super::{GitError, HostRepo, bounded};
+
+/// The largest patch that is written.
+const MAX_PATCH: u64 = 256 << 20;
+
+impl HostRepo {
+    /// Clones a branch into an empty directory. The clone's configuration is ralph's: it has no hooks and
+    /// no remote, and links are written as plain files that hold their targets.
+    pub async fn export(&self, branch: &str, directory: &Path) -> Result<(), GitError> {
+        let mut clone = self.git().command(directory);
+        let args: [&OsStr; 14] = [
+            "clone".as_ref(),
+            "--quiet".as_ref(),
+            "--no-local".as_ref(),
+            "--template=".as_ref(),
+            "--single-branch".as_ref(),
+            "--no-tags".as_ref(),
+            "--config".as_ref(),
+            "core.symlinks=false".as_ref(),
+            "--config".as_ref(),
+            "core.hooksPath=/dev/null".as_ref(),
+            "--branch".as_ref(),
+            branch.as_ref(),
+            self.path().as_ref(),
+            directory.as_ref(),
+        ];
+        let cloned = bounded::output(clone.args(args), "clone", b"").await?;
+        text_of("clone", &cloned)?;
+        let mut forget = self.git().command(directory);
+        let args = ["remote", "remove", "origin"];
+        let forgotten = bounded::output(forget.args(args), "remote", b"").await?;
+        text_of("remote", &forgotten).map(drop)
+    }
+
+    /// Returns the changes between two commits as a patch that `git apply` takes.
+    pub async fn patch(&self, from: &CommitId, to: &CommitId) -> Result<Vec<u8>, GitError> {
+        let args = [
+            "diff",
+            "--binary",
+            "--full-index",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+            from.as_str(),
+            to.as_str(),
+        ];
+        let output = bounded::output_up_to(self.command().args(args), "diff", MAX_PATCH).await?;
+        let output = output.ok_or_else(|| GitError::Failed {
+            command: "diff".into(),
+            message: format!("the patch has more than {} MiB", MAX_PATCH >> 20),
+        })?;
+        text_of("diff", &output)?;
+        Ok(output.stdout)
+    }
+}
