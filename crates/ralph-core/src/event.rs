@@ -429,6 +429,9 @@ pub enum Event {
         by: AppliedBy,
         signs: usize,
         edits: usize,
+        /// The edited contract, which is in force from the next iteration on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        contract: Option<Digest>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         profile: Option<String>,
         refused: Vec<String>,

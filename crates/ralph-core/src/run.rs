@@ -235,6 +235,11 @@ pub enum Command {
         /// The profile.
         name: String,
     },
+    /// Put a changed task file in force before the next iteration.
+    Task {
+        /// The digest of the contract, which is kept in the run's directory under it.
+        contract: Digest,
+    },
     /// Add a hint to the notes.
     Note(Note),
     /// Add a sign to the guardrails.
@@ -269,6 +274,7 @@ impl Command {
             Self::Rotate => "rotate",
             Self::Stop => "stop",
             Self::Profile { .. } => "profile",
+            Self::Task { .. } => "task",
             Self::Note(_) => "note",
             Self::Guardrail(_) => "guardrail",
             Self::Diagnose => "diagnose",
@@ -282,7 +288,12 @@ impl Command {
     /// Tells whether something has to be done for it besides changing the run's course.
     pub fn is_errand(&self) -> bool {
         match self {
-            Self::Pause | Self::Resume | Self::Rotate | Self::Stop | Self::Profile { .. } => false,
+            Self::Pause
+            | Self::Resume
+            | Self::Rotate
+            | Self::Stop
+            | Self::Profile { .. }
+            | Self::Task { .. } => false,
             Self::Note(_)
             | Self::Guardrail(_)
             | Self::Diagnose
@@ -319,7 +330,7 @@ pub fn legal(status: &RunStatus, mode: Mode, command: &Command) -> Result<(), &'
         | (S::Running, _, C::Rotate)
         | (S::WaitingQuota(_), _, C::Pause | C::Resume | C::Stop)
         | (S::Paused(_) | S::SandboxLost, _, C::Resume | C::Stop)
-        | (_, _, C::Guardrail(_) | C::Profile { .. } | C::AllowHost { .. })
+        | (_, _, C::Guardrail(_) | C::Profile { .. } | C::Task { .. } | C::AllowHost { .. })
         | (_, M::Guided | M::Debug, C::Note(_) | C::Message { .. })
         | (
             S::Running | S::Verifying | S::WaitingQuota(_) | S::Paused(_) | S::SandboxLost,
@@ -379,6 +390,9 @@ mod tests {
             Command::Rotate,
             Command::Stop,
             Command::Profile { name: text() },
+            Command::Task {
+                contract: Digest::of(b""),
+            },
             Command::Guardrail(Sign {
                 name: text(),
                 trigger: text(),
@@ -417,36 +431,36 @@ mod tests {
         snapbox::assert_data_eq!(
             table,
             snapbox::str![[r"
-autonomous created: pause stop profile guardrail allow
-autonomous preparing: pause stop profile guardrail allow
-autonomous running: pause rotate stop profile guardrail diagnose apply allow
-autonomous paused: resume stop profile guardrail diagnose apply allow
-autonomous waiting_quota: pause resume stop profile guardrail diagnose apply allow
-autonomous verifying: pause stop profile guardrail diagnose apply allow
+autonomous created: pause stop profile task guardrail allow
+autonomous preparing: pause stop profile task guardrail allow
+autonomous running: pause rotate stop profile task guardrail diagnose apply allow
+autonomous paused: resume stop profile task guardrail diagnose apply allow
+autonomous waiting_quota: pause resume stop profile task guardrail diagnose apply allow
+autonomous verifying: pause stop profile task guardrail diagnose apply allow
 autonomous succeeded:
 autonomous failed:
 autonomous stopped:
-autonomous sandbox_lost: resume stop profile guardrail diagnose apply allow
-guided created: pause stop profile guardrail note allow message
-guided preparing: pause stop profile guardrail note allow message
-guided running: pause rotate stop profile guardrail diagnose apply note allow message
-guided paused: resume stop profile guardrail diagnose apply note allow message
-guided waiting_quota: pause resume stop profile guardrail diagnose apply note allow message
-guided verifying: pause stop profile guardrail diagnose apply note allow message
+autonomous sandbox_lost: resume stop profile task guardrail diagnose apply allow
+guided created: pause stop profile task guardrail note allow message
+guided preparing: pause stop profile task guardrail note allow message
+guided running: pause rotate stop profile task guardrail diagnose apply note allow message
+guided paused: resume stop profile task guardrail diagnose apply note allow message
+guided waiting_quota: pause resume stop profile task guardrail diagnose apply note allow message
+guided verifying: pause stop profile task guardrail diagnose apply note allow message
 guided succeeded:
 guided failed:
 guided stopped:
-guided sandbox_lost: resume stop profile guardrail diagnose apply note allow message
-debug created: pause stop profile guardrail note allow message
-debug preparing: pause stop profile guardrail note allow message
-debug running: pause rotate stop profile guardrail diagnose apply note debug allow message
-debug paused: resume stop profile guardrail diagnose apply note debug allow message
-debug waiting_quota: pause resume stop profile guardrail diagnose apply note debug allow message
-debug verifying: pause stop profile guardrail diagnose apply note debug allow message
+guided sandbox_lost: resume stop profile task guardrail diagnose apply note allow message
+debug created: pause stop profile task guardrail note allow message
+debug preparing: pause stop profile task guardrail note allow message
+debug running: pause rotate stop profile task guardrail diagnose apply note debug allow message
+debug paused: resume stop profile task guardrail diagnose apply note debug allow message
+debug waiting_quota: pause resume stop profile task guardrail diagnose apply note debug allow message
+debug verifying: pause stop profile task guardrail diagnose apply note debug allow message
 debug succeeded:
 debug failed:
 debug stopped:
-debug sandbox_lost: resume stop profile guardrail diagnose apply note allow message
+debug sandbox_lost: resume stop profile task guardrail diagnose apply note allow message
 
 "]]
         );
@@ -471,9 +485,14 @@ debug sandbox_lost: resume stop profile guardrail diagnose apply note allow mess
             ["\"pause\"", "\"resume\"", "\"rotate\"", "\"stop\""]
         );
         assert_eq!(texts[4], r#"{"profile":{"name":""}}"#);
-        assert_eq!(texts[9], r#"{"debug":{"id":""}}"#);
-        assert_eq!(texts[10], r#"{"allow_host":{"host":""}}"#);
-        assert_eq!(texts[11], r#"{"message":{"text":""}}"#);
+        assert!(
+            texts[5].starts_with(r#"{"task":{"contract":""#),
+            "{}",
+            texts[5]
+        );
+        assert_eq!(texts[10], r#"{"debug":{"id":""}}"#);
+        assert_eq!(texts[11], r#"{"allow_host":{"host":""}}"#);
+        assert_eq!(texts[12], r#"{"message":{"text":""}}"#);
         for (text, command) in texts.iter().zip(commands()) {
             assert_eq!(serde_json::from_str::<Command>(text).unwrap(), command);
         }

@@ -105,6 +105,8 @@ pub struct RunState {
     /// The profile that a person, the ladder or the doctor wants for the next iteration, until it is
     /// chosen or rejected.
     pub wanted_profile: Option<String>,
+    /// The contract that a person has put in force, until the run has applied it.
+    pub wanted_contract: Option<Digest>,
     /// The last command that was answered; they are answered in the order of their names.
     pub last_letter: Option<String>,
     /// Where the last iteration sent the run, until it is there.
@@ -165,6 +167,7 @@ impl RunState {
             script: Vec::new(),
             choice: None,
             wanted_profile: None,
+            wanted_contract: None,
             last_letter: None,
             then: None,
             blocked_hosts: BTreeSet::new(),
@@ -204,7 +207,6 @@ impl RunState {
         self.active = self.active.max(Duration::from_millis(record.active_ms));
         match &record.event {
             Event::RunCreated { .. }
-            | Event::ContractRejected { .. }
             | Event::Tamper { .. }
             | Event::BudgetWarning { .. }
             | Event::ImportRefused { .. }
@@ -225,6 +227,7 @@ impl RunState {
             | Event::StatusChanged { .. }
             | Event::ModelChosen { .. }
             | Event::ProfileRejected { .. }
+            | Event::ContractRejected { .. }
             | Event::ContractChanged { .. } => self.apply_life(&record.event),
             Event::SandboxCreated { .. } | Event::SandboxRemoved { .. } => {
                 self.apply_sandbox(&record.event);
@@ -281,6 +284,9 @@ impl RunState {
                 if let (Command::Profile { name }, None) = (command, refused) {
                     self.wanted_profile = Some(name.clone());
                 }
+                if let (Command::Task { contract }, None) = (command, refused) {
+                    self.wanted_contract = Some(contract.clone());
+                }
                 if refused.is_none() && command.is_errand() {
                     self.errands.push((id.clone(), command.clone()));
                 }
@@ -306,12 +312,14 @@ impl RunState {
                     self.then = None;
                 }
             }
+            Event::ContractRejected { .. } => self.wanted_contract = None,
             Event::ContractChanged {
                 contract,
                 limits,
                 mode,
                 ..
             } => {
+                self.wanted_contract = None;
                 self.mode = mode.unwrap_or(self.mode);
                 self.contract = contract.clone();
                 self.contracts.push(contract.clone());
@@ -403,9 +411,15 @@ impl RunState {
                 self.cost += *cost_usd;
             }
             Event::DiagnosisApplied {
-                profile: Some(profile),
-                ..
-            } => self.switch_to(profile),
+                contract, profile, ..
+            } => {
+                if contract.is_some() {
+                    self.wanted_contract.clone_from(contract);
+                }
+                if let Some(profile) = profile {
+                    self.switch_to(profile);
+                }
+            }
             _ => {}
         }
     }
@@ -452,6 +466,7 @@ impl RunState {
             | Command::Rotate
             | Command::Stop
             | Command::Profile { .. }
+            | Command::Task { .. }
             | Command::Diagnose
             | Command::Apply
             | Command::Debug { .. } => None,

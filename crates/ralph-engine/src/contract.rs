@@ -1,14 +1,13 @@
 //! The contract in force: the task file as the run holds it, and changes that a person makes to it.
 //!
-//! A person edits the task file on the host: the one the run was started with, or the run's own
-//! copy. What the model does to its copy in the sandbox never comes here. Every contract that was in
-//! force is kept, so that an edit that cannot be used, or that nobody has looked at yet, loses nothing.
+//! The journal names the contract in force by its digest, and the text is kept under that digest. A file
+//! that is edited changes nothing: in a local sandbox a command might be its editor. A person puts a
+//! changed task file in force with `ralph task`, which records that in the journal.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use ralph_core::id::Digest;
-use ralph_core::lint;
+use ralph_core::id::{Digest, RunId};
 use ralph_core::secret::Redactor;
 use ralph_core::task::{Checkbox, Contract, TaskFile};
 
@@ -73,23 +72,15 @@ impl Pinned {
         Ok(pinned)
     }
 
-    /// Reads the contract of an existing run. `known` are the contracts that were in force before.
+    /// Reads the contract of an existing run, if it is still the one that the journal names. `known` are
+    /// the contracts that were in force before.
     pub fn open(
         dir: &RunDir,
         source: PathBuf,
         in_force: &Digest,
         known: &[Digest],
     ) -> Result<Self, RunError> {
-        let path = dir.kept_contract(in_force);
-        let bytes = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
-        let task = TaskFile::parse(&bytes).map_err(|findings| {
-            RunError::Contract(
-                findings
-                    .first()
-                    .map(ToString::to_string)
-                    .unwrap_or_default(),
-            )
-        })?;
+        let task = kept(dir, in_force)?;
         // A source that was in force once is the one the run started from; only a new one is a change.
         let source_now = read(&source).map(|(_, digest)| digest);
         let source_seen = source_now.filter(|digest| known.contains(digest));
@@ -132,7 +123,7 @@ impl Pinned {
     }
 
     /// Writes the ticks into the run's copy and returns the text that the sandbox should show. A copy
-    /// that a person has changed is left alone until the change is taken up.
+    /// that was edited is left alone until that is reported.
     pub fn write_ticks(&mut self, ticked: &BTreeSet<String>) -> Result<String, StoreError> {
         self.shown = self.task.with_ticks(ticked);
         let there = std::fs::read(self.dir.contract()).ok();
@@ -153,86 +144,143 @@ impl Pinned {
         Ok(())
     }
 
-    /// Looks whether a person changed the contract, and takes a usable change up.
+    /// Puts a kept contract in force that a person has named.
     ///
     /// A text with a known secret is rejected: it would reach the sandbox, prompts and the saved state.
-    pub fn take_up(&mut self, redactor: &Redactor) -> Result<Option<Taken>, StoreError> {
-        if let Ok(host) = std::fs::read(self.dir.contract()) {
-            let host_now = Digest::of(&host);
-            if self.host_seen.as_ref() != Some(&host_now) {
-                self.host_seen = Some(host_now);
-                return self.take_up_host(&host, redactor);
-            }
-        }
-        let Some((bytes, source_now)) = read(&self.source) else {
-            return Ok(None);
+    pub fn apply(&mut self, wanted: &Digest, redactor: &Redactor) -> Result<Taken, StoreError> {
+        let task = match kept(&self.dir, wanted) {
+            Ok(task) => task,
+            Err(RunError::Store(error)) => return Err(error),
+            Err(error) => return Ok(Taken::Rejected(error.to_string())),
         };
-        if self.source_seen.as_ref() == Some(&source_now) {
-            return Ok(None);
+        if *wanted == self.digest {
+            return Ok(Taken::Rejected("it is in force already".into()));
         }
-        self.source_seen = Some(source_now);
-        self.consider(&bytes, redactor)
-    }
-
-    /// Takes up a change of the run's own copy; one that cannot be used is put aside.
-    fn take_up_host(
-        &mut self,
-        host: &[u8],
-        redactor: &Redactor,
-    ) -> Result<Option<Taken>, StoreError> {
-        let taken = match self.consider(host, redactor)? {
-            Some(Taken::Rejected(why)) => {
-                let aside = self.dir.rejected_contract();
-                durable::write(&aside, &redactor.redact_bytes(host))?;
-                let aside = aside.display();
-                Some(Taken::Rejected(format!("{why}; the text is in `{aside}`")))
-            }
-            taken => taken,
-        };
-        if !matches!(taken, Some(Taken::Changed { .. })) {
-            self.put_back()?;
-        }
-        Ok(taken)
-    }
-
-    fn consider(&mut self, bytes: &[u8], redactor: &Redactor) -> Result<Option<Taken>, StoreError> {
-        if let Some(name) = redactor.known_in(bytes) {
+        if let Some(name) = secret_in(&task, redactor) {
             let why = format!("the text contains the value of `{name}`");
-            return Ok(Some(Taken::Rejected(why)));
-        }
-        let report = lint::check(bytes);
-        let usable = report.is_ok();
-        let task = match report.task {
-            Some(task) if usable => task,
-            _ => {
-                let first = report
-                    .findings
-                    .first()
-                    .map(ToString::to_string)
-                    .unwrap_or_default();
-                return Ok(Some(Taken::Rejected(first)));
-            }
-        };
-        let new_digest = digest(&task);
-        if new_digest == self.digest {
-            return Ok(None);
+            return Ok(Taken::Rejected(why));
         }
         if let Some(key) = fixed_key(&self.task.contract, &task.contract) {
-            return Ok(Some(Taken::Rejected(format!(
+            return Ok(Taken::Rejected(format!(
                 "`{key}` cannot change while a run is under way"
-            ))));
+            )));
         }
         let taken = Taken::Changed {
             changes: differences(&self.task, &task),
             reopened: reopened(&self.task, &task),
-            digest: new_digest.clone(),
+            digest: wanted.clone(),
         };
-        // Kept before the journal names it.
-        keep(&self.dir, &new_digest, &task)?;
         self.task = task;
-        self.digest = new_digest;
-        Ok(Some(taken))
+        self.digest = wanted.clone();
+        Ok(taken)
     }
+
+    /// Returns what to say about edited files, once for each edit. None of them is in force; the run's own
+    /// copy becomes again what is.
+    pub fn edits(&mut self, run: &RunId, redactor: &Redactor) -> Result<Vec<String>, StoreError> {
+        let mut found = Vec::new();
+        found.extend(self.edited_copy(run, redactor)?);
+        found.extend(self.edited_source(run));
+        Ok(found)
+    }
+
+    fn edited_copy(
+        &mut self,
+        run: &RunId,
+        redactor: &Redactor,
+    ) -> Result<Option<String>, StoreError> {
+        let Ok(host) = std::fs::read(self.dir.contract()) else {
+            return Ok(None);
+        };
+        let now = Digest::of(&host);
+        if self.host_seen.as_ref() == Some(&now) {
+            return Ok(None);
+        }
+        let aside = self.dir.rejected_contract();
+        durable::write(&aside, &redactor.redact_bytes(&host))?;
+        self.host_seen = Some(now);
+        self.put_back()?;
+        let (copy, aside) = (self.dir.contract(), aside.display().to_string());
+        Ok(Some(format!(
+            "`{}` was edited, which has no effect; it is put back, and the edit is in `{aside}`: \
+             `ralph task {run} {aside}` puts it in force",
+            copy.display()
+        )))
+    }
+
+    fn edited_source(&mut self, run: &RunId) -> Option<String> {
+        let (bytes, now) = read(&self.source)?;
+        if self.source_seen.as_ref() == Some(&now) {
+            return None;
+        }
+        self.source_seen = Some(now.clone());
+        if now == self.digest {
+            return None;
+        }
+        let changes = TaskFile::parse(&bytes).map_or_else(
+            |_| "it cannot be used".into(),
+            |task| differences(&self.task, &task).join(", "),
+        );
+        Some(format!(
+            "the task file was edited and the edit is not in force ({changes}): `ralph task {run}` puts it in force"
+        ))
+    }
+}
+
+/// What a changed task file is to a run.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Proposal {
+    /// It is what is in force.
+    InForce,
+    /// It changes this key, which is fixed.
+    Fixed(&'static str),
+    /// It contains the secret of this name.
+    Secret(String),
+    /// It is kept, and can be put in force.
+    New {
+        /// Its digest.
+        contract: Digest,
+        /// What is different, for people.
+        changes: Vec<String>,
+    },
+}
+
+/// Compares a changed task file with the contract in force, and keeps one that can be put in force.
+pub fn propose(
+    dir: &RunDir,
+    in_force: &Digest,
+    task: &TaskFile,
+    redactor: &Redactor,
+) -> Result<Proposal, RunError> {
+    let old = kept(dir, in_force)?;
+    let contract = digest(task);
+    if contract == *in_force {
+        return Ok(Proposal::InForce);
+    }
+    if let Some(key) = fixed_key(&old.contract, &task.contract) {
+        return Ok(Proposal::Fixed(key));
+    }
+    if let Some(name) = secret_in(task, redactor) {
+        return Ok(Proposal::Secret(name.to_owned()));
+    }
+    // Kept before the journal names it.
+    keep(dir, &contract, task)?;
+    let changes = differences(&old, task);
+    Ok(Proposal::New { contract, changes })
+}
+
+/// Returns the name of a known secret in the text of a task.
+fn secret_in<'a>(task: &TaskFile, redactor: &'a Redactor) -> Option<&'a str> {
+    redactor.known_in(task.with_ticks(&BTreeSet::new()).as_bytes())
+}
+
+/// Reads a kept contract, and checks that it is the one that its digest names.
+fn kept(dir: &RunDir, named: &Digest) -> Result<TaskFile, RunError> {
+    let path = dir.kept_contract(named);
+    let bytes = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
+    let task = TaskFile::parse(&bytes).ok();
+    task.filter(|task| digest(task) == *named)
+        .ok_or_else(|| RunError::Contract(path.display().to_string()))
 }
 
 /// Keeps a contract under its digest.

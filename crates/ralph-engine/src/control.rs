@@ -111,6 +111,7 @@ impl Control {
             // forget them.
             Command::Stop
             | Command::Profile { .. }
+            | Command::Task { .. }
             | Command::Note(_)
             | Command::Guardrail(_)
             | Command::Diagnose

@@ -71,7 +71,8 @@ fn fits_into_an_iteration(command: &Command) -> bool {
         | Command::Resume
         | Command::Rotate
         | Command::Stop
-        | Command::Profile { .. } => true,
+        | Command::Profile { .. }
+        | Command::Task { .. } => true,
     }
 }
 
@@ -173,7 +174,8 @@ impl Desk<'_> {
             | Command::Resume
             | Command::Rotate
             | Command::Stop
-            | Command::Profile { .. } => Done::well("accepted"),
+            | Command::Profile { .. }
+            | Command::Task { .. } => Done::well("accepted"),
         };
         self.log_activity(&format!("{}: {}", command.verb(), done.detail))?;
         self.journal.append(Event::CommandDone {
@@ -275,6 +277,7 @@ pub fn note_down(
         | Command::Rotate
         | Command::Stop
         | Command::Profile { .. }
+        | Command::Task { .. }
         | Command::Note(_)
         | Command::Guardrail(_)
         | Command::Diagnose

@@ -28,8 +28,8 @@ pub enum RunError {
     /// The model.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The contract on the host cannot be read any more.
-    #[error("the task file of the run is damaged: {0}")]
+    /// The file of a contract is not what its digest in the journal names.
+    #[error("the pinned contract `{0}` is not the one that the journal names by its digest")]
     Contract(String),
     /// The sandbox is not one that work may go on in.
     #[error("{}", .0.what)]
@@ -88,7 +88,10 @@ impl RunError {
             Self::Model(ModelError::Broken { .. }) => {
                 "repair it, then `ralph resume`, or start over with `ralph run --new`".into()
             }
-            Self::Contract(_) => "repair it, then `ralph resume`".into(),
+            Self::Contract(_) => {
+                "something other than ralph changed it: put the file back, or start over with `ralph run --new`"
+                    .into()
+            }
             Self::Stopped | Self::Interrupted | Self::Sandbox(SandboxError::Interrupted { .. }) => {
                 "`ralph resume` continues".into()
             }

@@ -75,6 +75,7 @@ pub(crate) fn do_at_once(
         | Command::Rotate
         | Command::Stop
         | Command::Profile { .. }
+        | Command::Task { .. }
         | Command::Note(_)
         | Command::Guardrail(_)
         | Command::Diagnose

@@ -359,10 +359,15 @@ impl Run {
     }
 
     fn take_up_contract(&mut self) -> Result<bool, RunError> {
-        let Some(taken) = self.pinned.take_up(&self.outside.redactor)? else {
+        let run = self.state().plan.run.clone();
+        for message in self.pinned.edits(&run, &self.outside.redactor)? {
+            self.log_activity(&message)?;
+            self.journal.append(Event::Notice { message })?;
+        }
+        let Some(wanted) = self.state().wanted_contract.clone() else {
             return Ok(false);
         };
-        match taken {
+        match self.pinned.apply(&wanted, &self.outside.redactor)? {
             Taken::Changed {
                 digest,
                 changes,

@@ -5,9 +5,12 @@ use std::fmt::Write as _;
 
 use ralph_core::doctor::{self, AppliedBy, Freedom, Report, SpecEdit};
 use ralph_core::event::Event;
+use ralph_core::id::Digest;
+use ralph_core::lint;
+use ralph_core::task::TaskFile;
 
+use crate::contract::{self, Proposal};
 use crate::desk::Desk;
-use crate::durable;
 use crate::error::RunError;
 use crate::run::Outside;
 
@@ -22,7 +25,11 @@ impl Desk<'_> {
         for sign in &report.guardrails {
             signs += usize::from(self.append_once("guardrails.md", &sign.render(iteration))?);
         }
-        let (edits, mut refused) = self.edit_task(&report, by)?;
+        let TaskEdits {
+            edits,
+            contract,
+            mut refused,
+        } = self.edit_task(&report, by)?;
         let profile = match report.model_profile.clone() {
             None => None,
             Some(profile) => match self.switch_to(&profile) {
@@ -44,6 +51,7 @@ impl Desk<'_> {
             by,
             signs,
             edits,
+            contract,
             profile,
             refused,
         })?;
@@ -56,31 +64,53 @@ impl Desk<'_> {
         self.outside.model_of(profile, self.state()).map(drop)
     }
 
-    /// Edits the body of the run's own copy of the task file, as a person would; it is taken up and
-    /// checked before the next iteration.
-    fn edit_task(&self, report: &Report, by: AppliedBy) -> Result<(usize, Vec<String>), RunError> {
+    /// Edits the body of the task, and keeps the result to be put in force before the next iteration.
+    fn edit_task(&self, report: &Report, by: AppliedBy) -> Result<TaskEdits, RunError> {
         if report.spec_edits.is_empty() {
-            return Ok((0, Vec::new()));
+            return Ok(TaskEdits::default());
         }
         let freedom = match by {
             AppliedBy::Person => Freedom::Body,
             AppliedBy::Policy => Freedom::AddOnly,
         };
-        let path = self.dir.contract();
-        // A person may have changed it since; their text is what is edited.
-        let text = std::fs::read_to_string(&path)
-            .unwrap_or_else(|_| self.pinned.task().with_ticks(&self.state().ticked));
+        let text = self.pinned.task().with_ticks(&self.state().ticked);
         let (edits, mut refused) = self.without_secrets(&report.spec_edits);
-        match doctor::edit_body(&text, &edits, freedom) {
-            Ok(edited) => {
-                if !edited.applied.is_empty() {
-                    durable::write(&path, edited.text.as_bytes())?;
-                }
-                refused.extend(edited.refused);
-                Ok((edited.applied.len(), refused))
+        let edited = match doctor::edit_body(&text, &edits, freedom) {
+            Ok(edited) => edited,
+            Err(why) => {
+                return Ok(TaskEdits::refused(format!(
+                    "the task file cannot be edited: {why}"
+                )));
             }
-            Err(why) => Ok((0, vec![format!("the task file cannot be edited: {why}")])),
+        };
+        refused.extend(edited.refused);
+        if edited.applied.is_empty() {
+            return Ok(TaskEdits {
+                refused,
+                ..TaskEdits::default()
+            });
         }
+        let task = match usable(&edited.text) {
+            Ok(task) => task,
+            Err(why) => return Ok(TaskEdits::refused(why)),
+        };
+        let redactor = &self.outside.redactor;
+        let contract = match contract::propose(self.dir, &self.state().contract, &task, redactor)? {
+            Proposal::New { contract, .. } => Some(contract),
+            Proposal::InForce => None,
+            Proposal::Fixed(key) => {
+                return Ok(TaskEdits::refused(format!("the edits change `{key}`")));
+            }
+            Proposal::Secret(name) => {
+                let why = format!("the text contains the value of `{name}`");
+                return Ok(TaskEdits::refused(why));
+            }
+        };
+        Ok(TaskEdits {
+            edits: edited.applied.len(),
+            contract,
+            refused,
+        })
     }
 
     /// Separates the edits that can be applied from the reasons to refuse the others.
@@ -101,6 +131,34 @@ impl Desk<'_> {
         });
         (usable.cloned().collect(), refused)
     }
+}
+
+/// What became of a report's edits of the task.
+#[derive(Default)]
+struct TaskEdits {
+    edits: usize,
+    contract: Option<Digest>,
+    refused: Vec<String>,
+}
+
+impl TaskEdits {
+    fn refused(why: String) -> Self {
+        Self {
+            refused: vec![why],
+            ..Self::default()
+        }
+    }
+}
+
+/// Returns the task of an edited text, if it can be run.
+fn usable(text: &str) -> Result<TaskFile, String> {
+    let checked = lint::check(text.as_bytes());
+    let first = checked.findings.first().map(ToString::to_string);
+    let is_usable = checked.is_ok();
+    checked.task.filter(|_| is_usable).ok_or_else(|| {
+        let why = first.unwrap_or_default();
+        format!("the edited task file cannot be used: {why}")
+    })
 }
 
 fn describe(signs: usize, edits: usize, profile: Option<&str>, refused: &[String]) -> String {

@@ -8,7 +8,9 @@ use ralph_core::plan::Engine;
 
 use super::care_args::{PreflightArgs, PruneArgs, SelftestArgs};
 use super::image::ImageArgs;
-use super::steer_args::{AllowArgs, GuardrailArgs, MessageArgs, NoteArgs, ProfileArgs};
+use super::steer_args::{
+    AllowArgs, ExportArgs, GuardrailArgs, MessageArgs, NoteArgs, ProfileArgs, TaskArgs,
+};
 use super::token_args::{ProxyArgs, StoreTokenArgs, TokenArgs};
 
 /// The task file that commands take when none is named.
@@ -61,6 +63,10 @@ pub enum Command {
     Stop(RunArg),
     /// Let the model of another profile answer from a run's next iteration on
     Profile(ProfileArgs),
+    /// Put a changed task file in force for a run
+    Task(TaskArgs),
+    /// Write the branch of a run into an empty directory, to look at it
+    Export(ExportArgs),
     /// List the model profiles, or try one
     #[command(
         after_help = "Examples:\n  ralph models\n  ralph models test default-cheap\n  ralph models --json | jq '.[] | select(.usable).profile'"
@@ -163,6 +169,8 @@ impl Command {
             | Self::Rotate(_)
             | Self::Stop(_)
             | Self::Profile(_)
+            | Self::Task(_)
+            | Self::Export(_)
             | Self::Guardrail(_)
             | Self::Note(_)
             | Self::Message(_)

@@ -10,9 +10,9 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::{
-    allow, audit, completions, debug, demo, diagnose, errand, image, init, lint, logs, models,
-    order, preflight, profile, proxy, prune, replay, resume, run, runs, selftest, show, steer,
-    tokens, usage,
+    allow, audit, completions, debug, demo, diagnose, errand, export, image, init, lint, logs,
+    models, order, preflight, profile, proxy, prune, replay, resume, run, runs, selftest, show,
+    steer, task, tokens, usage,
 };
 use crate::config::Environment;
 
@@ -60,6 +60,8 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
         Command::Rotate(args) => steer::run(&args, &Steer::Rotate, context),
         Command::Stop(args) => steer::run(&args, &Steer::Stop, context),
         Command::Profile(args) => profile::run(&args, context),
+        Command::Task(args) => task::run(&args, context),
+        Command::Export(args) => wait_for(export::run(args, context)),
         Command::Models(args) => models::run(args, context),
         Command::Guardrail(args) => wait_for(errand::guardrail(args, context)),
         Command::Note(args) => wait_for(errand::note(args, context)),

@@ -112,7 +112,9 @@ fn act_alone(
     let id = &state.plan.run;
     match command {
         Command::Stop => {}
-        Command::Profile { .. } => return choose_alone(dir, state, command, context),
+        Command::Profile { .. } | Command::Task { .. } => {
+            return choose_alone(dir, state, command, context);
+        }
         Command::Pause
         | Command::Resume
         | Command::Rotate
@@ -148,7 +150,7 @@ fn act_alone(
     Ok(())
 }
 
-/// Notes a profile for a run that nobody works on; whoever resumes it takes it up.
+/// Records a profile or a task file for a run that no process works on; `ralph resume` applies it.
 fn choose_alone(
     dir: &RunDir,
     state: &RunState,
@@ -171,9 +173,7 @@ fn end_leftovers(state: &RunState, context: &Context) -> Result<(), CliError> {
     let Some(sandbox) = &state.sandbox else {
         return Ok(());
     };
-    let sandboxes = context
-        .wiring()?
-        .sandboxes(&state.plan.sandbox, state.plan.container.as_ref())?;
+    let sandboxes = context.wiring()?.sandboxes_of(&state.plan)?;
     wait_for(async {
         let attached = sandboxes.attach(sandbox).await.map_err(|error| {
             CliError::runtime(
@@ -199,6 +199,7 @@ fn effect(command: &Command, state: &RunState) -> &'static str {
         Command::Rotate => "rotate accepted; a fresh iteration starts at its next action",
         Command::Stop => "stop accepted; its sandbox is kept for a look",
         Command::Profile { .. } => "profile accepted; its model answers from the next iteration on",
+        Command::Task { .. } => "task accepted; it is in force from the next iteration on",
         Command::Note(_)
         | Command::Guardrail(_)
         | Command::Diagnose
@@ -214,6 +215,7 @@ pub(super) fn refused(state: &RunState, command: &Command, why: &str) -> CliErro
     let what = match command {
         Command::AllowHost { host } => format!("cannot let run `{id}` reach `{host}`"),
         Command::Message { .. } => format!("cannot send run `{id}` a message"),
+        Command::Task { .. } => format!("cannot change the task of run `{id}`"),
         Command::Pause
         | Command::Resume
         | Command::Rotate

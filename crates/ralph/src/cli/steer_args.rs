@@ -1,5 +1,7 @@
 //! What can be typed to tell a run something while it works.
 
+use std::path::PathBuf;
+
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use ralph_core::advice::NoteKind;
@@ -87,6 +89,30 @@ impl From<NoteKindName> for NoteKind {
             NoteKindName::Decision => Self::Decision,
         }
     }
+}
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// The directory, which is empty or does not exist
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Write the changes as one patch file instead of a checkout
+    #[arg(long)]
+    pub patch: bool,
+}
+
+/// Arguments of `task`.
+#[derive(Debug, Args)]
+pub struct TaskArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// The changed task file [default: the one that the run was started with]
+    pub file: Option<PathBuf>,
 }
 
 /// Arguments of `profile`.

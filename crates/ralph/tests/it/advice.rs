@@ -178,17 +178,17 @@ fn a_diagnosis_is_shown_and_applied_with_one_command() {
             .file("guardrails.md")
             .contains("### sign: one first\n")
     );
-    let task = fs::read_to_string(project.run_dir().join("ralph_task.md")).unwrap();
-    assert_eq!(
-        task,
-        before.replace(
-            "# Task: Make two files\n",
-            "# Task: Make two files\n\nOne comes first.\n"
-        )
-    );
 
     project.ralph(&["resume", "last"]).expect(0);
-    assert_eq!(project.events("contract_changed").len(), 1);
+    let changed = project.told("contract_changed", "contract");
+    assert_eq!(changed.len(), 1);
+    let kept = format!("contracts/{}.md", changed[0].as_str().unwrap());
+    let task = fs::read_to_string(project.run_dir().join(kept)).unwrap();
+    let expected = before.replace(
+        "# Task: Make two files\n",
+        "# Task: Make two files\n\nOne comes first.\n",
+    );
+    assert_eq!(task, expected);
     assert!(project.prompt(2).contains("One comes first."));
     assert!(project.prompt(2).contains("### sign: one first"));
     assert!(

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::project::{Project, actions, claiming, control, finish, run, work, write};
+use crate::project::{Project, actions, control, finish, run, write};
 
 /// An iteration that leaves something new behind and nothing done.
 fn step(number: usize) -> Value {
@@ -119,7 +119,7 @@ fn the_end_of_the_wall_time_cuts_a_command() {
 }
 
 #[test]
-fn a_person_changes_the_task_file_of_a_live_run() {
+fn a_person_changes_the_task_of_a_live_run_by_a_command() {
     let waiting = actions(&[run("while [ ! -e ../go ]; do sleep 0.05; done; rm ../go")]);
     let project = Project::new().set("max_iterations", "2").script(&[
         waiting.clone(),
@@ -135,118 +135,183 @@ fn a_person_changes_the_task_file_of_a_live_run() {
     };
     live.until_event("action_started", 1);
     let text = project.task_text();
-    fs::write(
-        project.task(),
-        text.replace("max_iterations: 2", "max_iterations: 6"),
-    )
-    .unwrap();
+    let change = |from: &str, to: &str| {
+        fs::write(project.task(), text.replace(from, to)).unwrap();
+        project.ralph(&["task", "last"])
+    };
+    let accepted = change("max_iterations: 2", "max_iterations: 6").expect(0);
+    assert!(
+        accepted.stdout.starts_with("  max_iterations: 2 → 6\nrun ")
+            && accepted
+                .stdout
+                .ends_with(": task accepted; it is in force from the next iteration on\n"),
+        "{}",
+        accepted.stdout
+    );
     go(1);
     live.until_event("action_started", 2);
-    // Unusable: the old one stays.
-    fs::write(
-        project.task(),
-        text.replace("max_iterations: 2", "max_iteration: 9"),
-    )
-    .unwrap();
+    // What cannot be used is refused at once: the old one stays.
+    let unusable = change("max_iterations: 2", "max_iteration: 9").expect(12);
+    assert!(
+        unusable.stderr.contains("did you mean"),
+        "{}",
+        unusable.stderr
+    );
+    let fixed = change("task_id: task", "task_id: other").expect(2);
+    assert!(
+        fixed
+            .stderr
+            .contains("`task_id` cannot change while a run is under way"),
+        "{}",
+        fixed.stderr
+    );
     go(2);
-    live.until_event("action_started", 3);
-    let third = text
-        .replace("max_iterations: 2", "max_iterations: 7")
-        .replace("task_id: task", "task_id: other");
-    fs::write(project.task(), third).unwrap();
     go(3);
     live.end().expect(0);
     assert_eq!(
         project.told("contract_changed", "changes"),
         [json!(["max_iterations: 2 → 6"])]
     );
-    let rejected = project.told("contract_rejected", "why");
-    let rejected = texts(&rejected);
-    assert_eq!(rejected.len(), 2, "{rejected:?}");
-    assert!(
-        rejected[0].contains("max_iteration") && rejected[0].contains("did you mean"),
-        "{rejected:?}"
-    );
-    assert_eq!(
-        rejected[1],
-        "`task_id` cannot change while a run is under way"
-    );
+    assert_eq!(project.events("contract_rejected"), Vec::<Value>::new());
     assert!(project.prompt(2).contains("iteration 2 of at most 6"));
     assert!(project.prompt(4).contains("iteration 4 of at most 6"));
     project.audit();
 }
 
 #[test]
-fn a_person_changes_the_runs_own_copy_while_it_waits() {
-    let project = Project::new().set("max_iterations", "2").script(&[
+fn an_edited_file_alone_changes_nothing() {
+    let project = Project::new().set("max_iterations", "3").script(&[
         actions(&[control("pause", "how much more?")]),
         actions(&[control("pause", "and now?")]),
-        claiming(&["M1.1"], &work()),
         finish(),
     ]);
     project.run().expect(11);
     let copy = project.run_dir().join("ralph_task.md");
     let text = fs::read_to_string(&copy).unwrap();
-    // Unusable: it is put aside, and the old one stays in force and in its place.
-    let broken = text.replace("max_iterations: 2", "max_iterations: many");
-    fs::write(&copy, &broken).unwrap();
+    let raised = text.replace("max_iterations: 3", "max_iterations: 9");
+    fs::write(&copy, &raised).unwrap();
+    fs::write(project.task(), &raised).unwrap();
     project.ralph(&["resume", "last"]).expect(11);
-    let rejected = project.told("contract_rejected", "why");
+    assert_eq!(project.events("contract_changed"), Vec::<Value>::new());
+    let notices = project.told("notice", "message");
+    let notices = texts(&notices);
     assert!(
-        rejected.len() == 1 && rejected[0].as_str().unwrap().contains("max_iterations"),
-        "{rejected:?}"
+        notices
+            .iter()
+            .any(|text| text.contains("was edited, which has no effect"))
+            && notices.iter().any(|text| {
+                text.contains("the edit is not in force (max_iterations: 3 → 9)")
+            }),
+        "{notices:?}"
     );
     assert_eq!(fs::read_to_string(&copy).unwrap(), text);
     let aside = project.run_dir().join("ralph_task.rejected.md");
-    assert_eq!(fs::read_to_string(aside).unwrap(), broken);
-    assert!(project.prompt(2).contains("iteration 2 of at most 2"));
-    fs::write(
-        &copy,
-        text.replace("max_iterations: 2", "max_iterations: 8"),
-    )
-    .unwrap();
+    assert_eq!(fs::read_to_string(&aside).unwrap(), raised);
+    assert!(project.prompt(2).contains("iteration 2 of at most 3"));
+    // The person wants it: no process works on the run, so the next one applies it.
+    project.ralph(&["task", "last"]).expect(0);
     project.ralph(&["resume", "last"]).expect(0);
     assert_eq!(
         project.told("contract_changed", "changes"),
-        [json!(["max_iterations: 2 → 8"])]
+        [json!(["max_iterations: 3 → 9"])]
     );
-    assert!(project.prompt(3).contains("iteration 3 of at most 8"));
-    // The ticks are on the changed copy.
-    let ticked = fs::read_to_string(&copy).unwrap();
+    assert!(project.prompt(3).contains("iteration 3 of at most 9"));
+    let again = project.ralph(&["task", "last"]).expect(1);
     assert!(
-        ticked.contains("max_iterations: 8") && ticked.contains("- [x] M1.1"),
-        "{ticked}"
+        again.stderr.contains("it has succeeded"),
+        "{}",
+        again.stderr
     );
     project.audit();
 }
 
 #[test]
-fn a_change_in_the_middle_of_an_iteration_outlives_its_ticks() {
-    let slow = claiming(
-        &["M1.1"],
-        &[
-            write("a.txt", "one\n"),
-            run("while [ ! -e ../go ]; do sleep 0.05; done"),
-        ],
-    );
+fn a_pinned_contract_that_was_changed_is_an_error() {
     let project = Project::new()
-        .set("max_iterations", "1")
-        .script(&[slow, finish()]);
-    let live = project.start();
-    live.until_event("action_started", 2);
-    let copy = project.run_dir().join("ralph_task.md");
-    let text = fs::read_to_string(&copy).unwrap();
+        .set("max_iterations", "2")
+        .script(&[actions(&[control("pause", "go on?")]), finish()]);
+    project.run().expect(11);
+    let kept: Vec<_> = fs::read_dir(project.run_dir().join("contracts"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert_eq!(kept.len(), 1);
+    let text = fs::read_to_string(&kept[0]).unwrap();
     fs::write(
-        &copy,
-        text.replace("max_iterations: 1", "max_iterations: 4"),
+        &kept[0],
+        text.replace("max_iterations: 2", "max_iterations: 99"),
     )
     .unwrap();
-    fs::write(project.sandbox().join("../go"), "").unwrap();
-    live.end().expect(0);
-    assert_eq!(
-        project.told("contract_changed", "changes"),
-        [json!(["max_iterations: 1 → 4"])]
+    let refused = project.ralph(&["resume", "last"]).expect(11);
+    let expected = format!(
+        "the pinned contract `{}` is not the one that the journal names by its digest",
+        kept[0].display()
     );
+    assert!(refused.stdout.contains(&expected), "{}", refused.both());
+    assert_eq!(project.events("iteration_started").len(), 1);
+    fs::write(&kept[0], text).unwrap();
+    project.ralph(&["resume", "last"]).expect(0);
+}
+
+/// The words of a model that would rather have easier tests and more money.
+#[test]
+fn a_command_cannot_pose_as_the_person() {
+    let state = "$(dirname \"$(dirname \"$(dirname \"$PWD\")\")\")";
+    let raise = format!(
+        "for file in {state}/runs/*/ralph_task.md {state}/runs/*/contracts/*.md; do \
+         sed -i 's/max_iterations: 2/max_iterations: 9/' \"$file\" && echo raised; done; \
+         for box in {state}/runs/*/commands; do echo '{{\"id\":\"1\",\"command\":\"stop\"}}' > \"$box/1.json\" && echo sent; done; \
+         ls {state}; true"
+    );
+    let project = Project::new().set("max_iterations", "2").script(&[
+        actions(&[run(&raise)]),
+        actions(&[write("step.txt", "2\n")]),
+        finish(),
+    ]);
+    project.run().expect(10);
+    let output = project.artifact(1, "actions.jsonl");
+    assert!(
+        !output.contains("raised\\n") && !output.contains("sent\\n"),
+        "{output}"
+    );
+    assert_eq!(project.events("contract_changed"), Vec::<Value>::new());
+    assert_eq!(project.events("command_received"), Vec::<Value>::new());
     assert_eq!(project.show()["iteration"], 2);
     project.audit();
+}
+
+#[test]
+fn a_command_cannot_kill_ralph() {
+    let project = Project::new().script(&[
+        actions(&[run(
+            "kill -9 $PPID; kill -9 $(pgrep -x ralph); echo survived",
+        )]),
+        finish(),
+    ]);
+    project.run().expect(0);
+    assert!(project.artifact(1, "actions.jsonl").contains("survived"));
+    assert_eq!(project.events("run_opened").len(), 1);
+}
+
+#[test]
+fn the_plan_says_what_is_kept_from_commands() {
+    let project = Project::new().script(&[finish()]);
+    let plan = project
+        .ralph(&["run", "--dry-run", "--model", &project.model()])
+        .expect(0);
+    for text in [
+        "local · no isolation: commands run as you",
+        "state directory hidden: yes (mount namespace) · private /tmp: yes · ralph safe from signals: yes",
+        "memory 8 GiB · 512 processes",
+    ] {
+        assert!(plan.stdout.contains(text), "{}", plan.stdout);
+    }
+    let checked = project.ralph(&["preflight"]);
+    assert!(
+        checked
+            .stdout
+            .contains("state directory hidden: yes (mount namespace)"),
+        "{}",
+        checked.both()
+    );
 }

@@ -18,6 +18,8 @@ mod crash;
 mod docker_run;
 #[cfg(target_os = "linux")]
 mod egress;
+#[cfg(target_os = "linux")]
+mod export;
 mod follow;
 mod holding;
 mod images;

@@ -258,14 +258,19 @@ fn an_edit_of_the_task_with_a_known_secret_is_rejected() {
     live.until_event("action_started", 1);
     let contract = project.run_dir().join("ralph_task.md");
     let text = fs::read_to_string(&contract).unwrap();
-    fs::write(&contract, format!("{text}\nThe key is {key}.\n")).unwrap();
-    live.end().expect(0);
-    let why = project.told("contract_rejected", "why");
-    let why = why[0].as_str().unwrap();
+    let changed = format!("{text}\nThe key is {key}.\n");
+    fs::write(&contract, &changed).unwrap();
+    fs::write(project.task(), &changed).unwrap();
+    let refused = project.ralph(&["task", "last"]).expect(2);
     assert!(
-        why.starts_with("the text contains the value of `API_KEY`; the text is in"),
-        "{why}"
+        refused
+            .stderr
+            .contains("the text contains the value of `API_KEY`"),
+        "{}",
+        refused.stderr
     );
+    live.end().expect(0);
+    assert_eq!(project.told("contract_changed", "changes").len(), 0);
     let aside = fs::read_to_string(project.run_dir().join("ralph_task.rejected.md")).unwrap();
     assert!(aside.contains("The key is [REDACTED:API_KEY]."), "{aside}");
     assert!(!fs::read_to_string(&contract).unwrap().contains(key));

@@ -118,6 +118,7 @@ fn what_a_person_changes_in_the_task_is_in_the_next_sessions_copy() {
     live.until_event("agent_started", 1);
     let text = std::fs::read_to_string(project.task()).unwrap();
     std::fs::write(project.task(), text.replace("Two is there", "Two is here")).unwrap();
+    project.ralph(&["task", "last"]).expect(0);
     live.end().expect(0);
     assert_eq!(project.events("tamper"), Vec::<serde_json::Value>::new());
     assert_eq!(project.show()["iteration"], 2);

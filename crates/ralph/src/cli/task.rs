@@ -1,0 +1,68 @@
+//! `ralph task`: puts a changed task file in force for a run.
+
+use std::path::PathBuf;
+
+use ralph_core::run::Command;
+use ralph_engine::contract::{self, Proposal};
+
+use super::context::Context;
+use super::error::CliError;
+use super::exit::ExitCode;
+use super::planning;
+use super::steer;
+use super::steer_args::TaskArgs;
+use crate::terminal::line::{Line, Tone};
+
+/// Checks the file, shows what it changes, and sends the command.
+pub(super) fn run(args: &TaskArgs, context: &Context) -> Result<ExitCode, CliError> {
+    let dir = context.find(&args.run)?;
+    let state = dir.state()?;
+    let run = &state.plan.run;
+    let probed = Command::Task {
+        contract: state.contract.clone(),
+    };
+    if let Some(why) = state.refuses(&probed) {
+        return Err(steer::refused(&state, &probed, &why));
+    }
+    let given = args.file.clone();
+    let file = given.unwrap_or_else(|| PathBuf::from(&state.plan.task_file));
+    let (_, task) = planning::read_task(&file, context)?;
+    let proposal =
+        contract::propose(&dir, &state.contract, &task, &context.redactor()).map_err(|error| {
+            CliError::runtime(
+                format!("cannot change the task of run `{run}`"),
+                error.to_string(),
+                error.hint(),
+            )
+        })?;
+    let (contract, changes) = match proposal {
+        Proposal::New { contract, changes } => (contract, changes),
+        Proposal::InForce => {
+            let line = Line::of("run ")
+                .strong(run.as_str())
+                .plain(": this task file is in force already");
+            context.output().lines(&[line])?;
+            return Ok(ExitCode::Success);
+        }
+        Proposal::Secret(name) => {
+            return Err(CliError::usage(
+                format!("cannot change the task of run `{run}`"),
+                format!("the text contains the value of `{name}`"),
+                "remove it from the file",
+            ));
+        }
+        Proposal::Fixed(key) => {
+            return Err(CliError::usage(
+                format!("cannot change the task of run `{run}`"),
+                format!("`{key}` cannot change while a run is under way"),
+                "change it back, or start another run with `ralph run --new`",
+            ));
+        }
+    };
+    let lines: Vec<Line> = changes
+        .iter()
+        .map(|change| Line::of("  ").folded(Tone::Plain, change))
+        .collect();
+    context.output().lines(&lines)?;
+    steer::run(&args.run, &Command::Task { contract }, context)
+}
