@@ -16,6 +16,7 @@
 //! - [`verdict`] decides whether a run is green, [`surface`] which changes touch its verification.
 //! - [`image`] says what the images of container sandboxes are made from and called.
 //! - [`net`] decides what a sandbox may reach.
+//! - [`printable`] escapes characters that change how a text is shown.
 //! - [`secret`] keeps secrets out of sight, in types and in streams.
 //! - [`ports`] are the traits that the outside implements.
 
@@ -37,6 +38,7 @@ pub mod path;
 pub mod plan;
 pub mod ports;
 pub mod price;
+pub mod printable;
 pub mod profile;
 pub mod prompt;
 pub mod run;

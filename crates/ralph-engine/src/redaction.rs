@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
+use ralph_core::printable;
 use ralph_core::secret::Redactor;
 use serde::Serialize;
 use serde_json::Value;
@@ -29,7 +30,8 @@ pub(crate) fn to_line(
     let line = line
         .map_err(io::Error::from)
         .map_err(StoreError::when("write", path))?;
-    Ok(line + "\n")
+    // People print these files: no character may change how the others are shown.
+    Ok(printable::json(&line).into_owned() + "\n")
 }
 
 /// Returns a value as JSON for people and for the file `path`, without secrets.
@@ -39,8 +41,9 @@ pub(crate) fn to_pretty(
     path: &Path,
 ) -> Result<Vec<u8>, StoreError> {
     let text = serde_json::to_value(value)
-        .and_then(|value| serde_json::to_vec_pretty(&clean(redactor, value)));
-    text.map_err(io::Error::from)
+        .and_then(|value| serde_json::to_string_pretty(&clean(redactor, value)));
+    text.map(|text| printable::json(&text).into_owned().into_bytes())
+        .map_err(io::Error::from)
         .map_err(StoreError::when("write", path))
 }
 

@@ -3,6 +3,7 @@
 use ralph_core::event::{Event, IterationOutcome};
 use ralph_core::plan::Delivery;
 use ralph_core::ports::{PullDraft, PullState};
+use ralph_core::printable;
 use ralph_core::run::{PauseReason, RunStatus};
 use ralph_core::surface::{self, Surface};
 use ralph_core::verdict::{self, CheckResult, Standing};
@@ -270,7 +271,8 @@ impl Run {
     fn draft(&self, state: PullState, evidence: &[CheckResult], surface: &Surface) -> PullDraft {
         let run = self.state();
         let settings = &self.pinned.contract().pr;
-        let clean = |text: &str| self.outside.redactor.redact(text).into_owned();
+        let redactor = &self.outside.redactor;
+        let clean = |text: &str| printable::text(&redactor.redact(text)).into_owned();
         let facts = pull_body::Facts {
             state: run,
             task: self.pinned.task(),

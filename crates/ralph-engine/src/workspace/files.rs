@@ -5,6 +5,7 @@ use std::fs;
 
 use ralph_core::event::LogMark;
 use ralph_core::id::Digest;
+use ralph_core::printable;
 use ralph_core::secret::Redactor;
 use ralph_core::templates;
 
@@ -164,6 +165,6 @@ fn line(redactor: &Redactor, at: jiff::Timestamp, iteration: u32, text: &str) ->
     let at = at.round(jiff::Unit::Second).unwrap_or(at);
     format!(
         "{at} iteration={iteration} {}\n",
-        redactor.redact(&one_line)
+        printable::text(&redactor.redact(&one_line))
     )
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use ralph_core::printable;
 use serde::Serialize;
 
 use super::error::CliError;
@@ -48,7 +49,7 @@ impl Output {
     pub fn json(self, value: &impl Serialize) -> Result<Reader, CliError> {
         // Our own types always serialize.
         let line = serde_json::to_string(value).unwrap_or_default();
-        self.text(&format!("{line}\n"))
+        self.text(&format!("{}\n", printable::json(&line)))
     }
 
     /// Prints text as it is. It must be safe for a terminal.
