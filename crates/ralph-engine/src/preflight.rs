@@ -1,6 +1,8 @@
-//! Looks from inside of a sandbox, before work goes on there: it answers, its gate answers, and what is
-//! forbidden cannot be reached. `Run::check_sandbox` asks before the first iteration of every process
-//! and after every pause; `ralph selftest` asks too.
+//! Checks a sandbox from inside, before work continues there: it answers, its gate answers, and forbidden
+//! hosts cannot be reached. `Run::check_sandbox` checks before the first iteration of every process and
+//! after every pause; `ralph selftest` checks too.
+//!
+//! The sandbox's own guest probes, not a program of the image. A probe without a result is a failure.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
@@ -17,10 +19,8 @@ use crate::error::RunError;
 use crate::live::{take_news, write_down};
 use crate::run::Run;
 
-/// What runs inside.
-const SCRIPT: &str = include_str!("preflight/inside.sh");
-/// How long it may take. Each of its attempts ends after three seconds by itself.
-const PATIENCE: Duration = Duration::from_secs(6);
+/// How long the probes may take. They end after five seconds by themselves.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How much of what it prints is read.
 const MOST_BYTES: usize = 4 << 10;
 /// Names that everybody can reach who can reach anything.
@@ -65,25 +65,28 @@ impl Look {
         }
     }
 
-    /// Returns the command that tries it.
-    pub fn exec(&self) -> Exec {
-        let text = |value: Option<String>| value.unwrap_or_default();
-        Exec::shell(SCRIPT, PATIENCE)
-            .with_env("GATE", text(self.gate.map(|gate| gate.to_string())))
-            .with_env(
-                "HOST",
-                text(self.forbidden.as_ref().map(ToString::to_string)),
-            )
-            .with_env(
-                "ADDRESS",
-                text(self.direct.map(|direct| direct.to_string())),
-            )
+    /// Returns the command that tries it, with the program that probes in this sandbox. Without one,
+    /// nothing is tried.
+    pub fn exec(&self, prober: Option<&str>) -> Exec {
+        let Some(prober) = prober.filter(|_| *self != Self::nothing()) else {
+            return Exec::shell("echo ok", PATIENCE);
+        };
+        let gate = self.gate.map(|gate| ("--gate", gate.to_string()));
+        let host = self.forbidden.as_ref();
+        let host = host.map(|host| ("--host", host.to_string()));
+        let direct = self.direct.map(|direct| ("--direct", direct.to_string()));
+        let mut argv = vec![prober.to_owned(), "probe-network".to_owned()];
+        for (option, value) in [gate, host, direct].into_iter().flatten() {
+            argv.extend([option.to_owned(), value]);
+        }
+        Exec::argv(argv, PATIENCE)
     }
 
     /// Tries it.
     pub async fn at(&self, sandbox: &dyn Sandbox) -> Result<Seen, SandboxError> {
         let mut printed = Printed::default();
-        let outcome = sandbox.exec(self.exec(), &mut printed).await?;
+        let exec = self.exec(sandbox.prober());
+        let outcome = sandbox.exec(exec, &mut printed).await?;
         Ok(Seen::read(&printed.text(), &outcome))
     }
 
@@ -117,90 +120,93 @@ impl OutputSink for Printed {
     }
 }
 
-/// What somebody answered, as far as anybody did.
+/// The result of one probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
-    /// This status of HTTP.
+enum Probed {
+    /// There was an answer with this HTTP status; 0 for a connection without HTTP.
     Status(u16),
-    /// Nothing: refused, or no answer in time.
+    /// There was no answer.
     Nothing,
-    /// It was not tried.
-    Untried,
+    /// The probe reported no result.
+    Missing,
 }
 
-/// What was seen from inside.
+impl Probed {
+    /// Reads a word of the probe's output.
+    fn read(word: Option<&str>) -> Self {
+        match word {
+            Some("reached") => Self::Status(0),
+            Some("blocked") => Self::Nothing,
+            Some(word) => match word.parse() {
+                Ok(0) => Self::Nothing,
+                Ok(status) => Self::Status(status),
+                Err(_) => Self::Missing,
+            },
+            None => Self::Missing,
+        }
+    }
+
+    /// Tells whether a forbidden host was reached: the gate's own refusals are 400 and more.
+    fn is_leak(self) -> bool {
+        matches!(self, Self::Status(0..400))
+    }
+}
+
+/// The results of all probes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     answers: bool,
     ended: Ended,
-    /// What it was tried with, if the image has anything.
-    tool: Option<String>,
-    gate: Answer,
-    forbidden: Answer,
-    direct: Answer,
+    gate: Probed,
+    /// The forbidden host, through the proxy and by its name.
+    forbidden: [Probed; 2],
+    direct: Probed,
 }
 
 impl Seen {
     fn read(text: &str, outcome: &ExecOutcome) -> Self {
-        let mut lines = text.lines();
-        let answers = lines.next() == Some("ok");
-        let value = |key: &str| {
-            let of_key = |line: &str| Some(line.strip_prefix(key)?.trim().to_owned());
-            text.lines().find_map(of_key)
-        };
-        // Whoever waits until the end of the time has reached nobody.
-        let usual = match outcome.ended {
-            Ended::TimedOut => Answer::Nothing,
-            Ended::Exited(_)
-            | Ended::Signalled(_)
-            | Ended::OutputLimit
-            | Ended::DiskLimit
-            | Ended::OutOfMemory => Answer::Untried,
-        };
-        let answer = |key: &str| match value(key) {
-            None => usual,
-            // Not even its tool answered.
-            Some(word) if word.is_empty() => Answer::Untried,
-            Some(word) if word == "reached" => Answer::Status(0),
-            Some(word) => match word.parse() {
-                Ok(0) | Err(_) => Answer::Nothing,
-                Ok(status) => Answer::Status(status),
-            },
+        let probed = |key: &str| {
+            let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+            Probed::read(lines.find_map(|(name, word)| (name == key).then_some(word)))
         };
         Self {
-            answers,
+            answers: text.lines().next() == Some("ok"),
             ended: outcome.ended,
-            tool: value("tool ").filter(|tool| tool != "none"),
-            gate: answer("gate "),
-            forbidden: answer("host "),
-            direct: answer("direct "),
+            gate: probed("gate"),
+            forbidden: [probed("host"), probed("name")],
+            direct: probed("direct"),
         }
     }
 
-    /// Returns what is wrong; nothing means that work can go on there.
+    /// Returns what is wrong; nothing means that work can continue there.
     pub fn problems(&self, look: &Look) -> Vec<Problem> {
         if !self.answers {
             return vec![Problem {
-                what: format!("the sandbox does not answer: `echo ok` {}", self.ended),
+                what: format!(
+                    "the sandbox does not answer: the first command {}",
+                    self.ended
+                ),
                 fix: "look at the sandbox provider with `ralph preflight`".into(),
             }];
         }
-        let silent = (self.gate_answers(look) == Some(false)).then(|| Problem {
+        let mut problems = self.gate_problems(look);
+        problems.extend(self.leaks(look));
+        problems.extend(self.missing(look));
+        problems
+    }
+
+    /// Returns what is wrong with the gate's answer.
+    pub fn gate_problems(&self, look: &Look) -> Vec<Problem> {
+        let is_wrong = match self.gate {
+            // A missing result is a problem of its own.
+            Probed::Status(200) | Probed::Missing => false,
+            Probed::Status(_) | Probed::Nothing => look.gate.is_some(),
+        };
+        let silent = is_wrong.then(|| Problem {
             what: "the gate does not answer from inside of the sandbox".into(),
             fix: "look at it with `ralph selftest`".into(),
         });
-        silent.into_iter().chain(self.leaks(look)).collect()
-    }
-
-    /// Tells whether the gate answers; none if nobody tried.
-    pub fn gate_answers(&self, look: &Look) -> Option<bool> {
-        look.gate?;
-        self.tool.as_ref()?;
-        match self.gate {
-            Answer::Status(_) => Some(true),
-            Answer::Nothing => Some(false),
-            Answer::Untried => None,
-        }
+        silent.into_iter().collect()
     }
 
     /// Returns what was reached that must not be.
@@ -210,12 +216,13 @@ impl Seen {
             fix: "do not let tasks work there; look at it with `ralph selftest`".to_owned(),
         };
         let mut leaks = Vec::new();
-        if let (Some(host), Answer::Status(status @ 200..400)) = (&look.forbidden, self.forbidden) {
+        let reached = self.forbidden.into_iter().find(|probed| probed.is_leak());
+        if let (Some(host), Some(Probed::Status(status))) = (&look.forbidden, reached) {
             leaks.push(leak(format!(
                 "a command in the sandbox can reach `https://{host}`, which no rule allows: it answered {status}"
             )));
         }
-        if let (Some(address), Answer::Status(_)) = (look.direct, self.direct) {
+        if let (Some(address), Probed::Status(_)) = (look.direct, self.direct) {
             leaks.push(leak(format!(
                 "a command in the sandbox can reach `{address}` past the gate"
             )));
@@ -223,47 +230,47 @@ impl Seen {
         leaks
     }
 
+    /// Returns the probes without a result. Nothing is known about them, so nothing may be assumed.
+    pub fn missing(&self, look: &Look) -> Vec<Problem> {
+        let gate = look.gate.filter(|_| self.gate == Probed::Missing);
+        let host = look.forbidden.as_ref();
+        let host = host.filter(|_| self.forbidden.contains(&Probed::Missing));
+        let direct = look.direct.filter(|_| self.direct == Probed::Missing);
+        let probes: Vec<String> = [
+            gate.map(|gate| format!("the gate at `{gate}`")),
+            host.map(|host| format!("`https://{host}`")),
+            direct.map(|direct| format!("`{direct}`")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if probes.is_empty() {
+            return Vec::new();
+        }
+        vec![Problem {
+            what: format!(
+                "the probe inside of the sandbox reported nothing about {} ({})",
+                probes.join(", "),
+                self.ended
+            ),
+            fix: "look at it with `ralph selftest`".into(),
+        }]
+    }
+
     /// Returns what was seen, each in a few words, if nothing is wrong.
     pub fn words(&self, look: &Look) -> Vec<String> {
-        let gate = self
-            .gate_answers(look)
-            .map(|_| "the gate answers".to_owned());
-        gate.into_iter().chain(self.walls(look)).collect()
+        let gate = look.gate.map(|_| "the gate answers".to_owned());
+        gate.into_iter().chain(Self::walls(look)).collect()
     }
 
-    /// Returns what could not be reached, each in a few words, if nothing leaks.
-    pub fn walls(&self, look: &Look) -> Vec<String> {
+    /// Returns what could not be reached, each in a few words, if nothing is wrong.
+    pub fn walls(look: &Look) -> Vec<String> {
         let forbidden = look.forbidden.as_ref();
-        let forbidden = forbidden.filter(|_| self.forbidden != Answer::Untried);
-        let direct = look.direct.filter(|_| self.direct != Answer::Untried);
         let forbidden = forbidden.map(|host| format!("`https://{host}` is blocked"));
-        let direct = direct.map(|address| format!("`{address}` cannot be reached"));
+        let direct = look
+            .direct
+            .map(|address| format!("`{address}` cannot be reached"));
         forbidden.into_iter().chain(direct).collect()
-    }
-
-    /// Says what could not be tried, if there is such a thing.
-    pub fn left_out(&self, look: &Look) -> Option<String> {
-        if *look == Look::nothing() {
-            return None;
-        }
-        if self.tool.is_none() {
-            return Some(
-                "the image has neither curl, wget, python3 nor bash, so nobody tried what can be reached from inside of the sandbox"
-                    .into(),
-            );
-        }
-        let tried = [
-            (look.gate.is_some(), self.gate),
-            (look.forbidden.is_some(), self.forbidden),
-            (look.direct.is_some(), self.direct),
-        ];
-        let tool = self.tool.as_deref().unwrap_or_default();
-        tried.contains(&(true, Answer::Untried)).then(|| {
-            format!(
-                "`{tool}` of the image broke down ({}), so not everything was tried that could be reached from inside of the sandbox",
-                self.ended
-            )
-        })
     }
 }
 
@@ -306,7 +313,8 @@ impl Run {
             take_news(&mut self.journal, &**gate)?;
         }
         let mut printed = Printed::default();
-        let outcome = self.exec(look.exec(), &mut printed).await?;
+        let exec = look.exec(self.sandbox.prober());
+        let outcome = self.exec(exec, &mut printed).await?;
         if let Some(gate) = &gate {
             let (own, others) = gate
                 .news()
@@ -336,9 +344,6 @@ impl Run {
                 seen: words,
                 duration_ms: took.as_millis().try_into().unwrap_or(u64::MAX),
             })?;
-        }
-        if let Some(message) = seen.left_out(look) {
-            self.journal.append(Event::Notice { message })?;
         }
         Ok(())
     }

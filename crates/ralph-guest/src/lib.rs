@@ -3,6 +3,7 @@
 //! - [`command`] runs one command to its end and leaves nothing of it behind. The local sandbox
 //!   uses it on the host, the guest inside of a container.
 //! - [`files`] reads, writes, lists and removes below one directory, and nothing leads out of it.
+//! - [`probe`] probes the network from inside of a sandbox.
 //! - [`wire`] is how the host and the guest speak: many streams over one connection.
 //! - [`cgroup`] reads what the kernel refused to a command.
 //! - `launch` confines a command of the local sandbox before it starts.
@@ -14,6 +15,7 @@
 pub mod cgroup;
 pub mod command;
 pub mod files;
+pub mod probe;
 #[cfg(target_os = "linux")]
 pub mod launch;
 #[cfg(target_os = "linux")]

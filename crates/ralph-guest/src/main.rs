@@ -10,12 +10,14 @@ use std::process::ExitCode;
 )]
 fn main() -> ExitCode {
     use ralph_guest::launch::{self, Available, LAUNCH, PROBE};
+    use ralph_guest::probe::PROBE_NETWORK;
     use ralph_guest::serve::{Settings, run};
 
     let mut arguments = std::env::args_os().skip(1);
     match arguments.next() {
         Some(first) if first == LAUNCH => return launch::run(arguments),
         Some(first) if first == PROBE => return Available::print(arguments),
+        Some(first) if first == PROBE_NETWORK => return probe_network(),
         Some(_) | None => {}
     }
     let settings = match Settings::parse(std::env::args().skip(1)) {
@@ -31,6 +33,20 @@ fn main() -> ExitCode {
             eprintln!("ralph-guest: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Probes the network, as a command of the sandbox.
+#[cfg(target_os = "linux")]
+fn probe_network() -> ExitCode {
+    use ralph_guest::probe::ProbeSettings;
+
+    let proxy = std::env::var("HTTPS_PROXY").ok();
+    let settings = ProbeSettings::parse(std::env::args().skip(2), proxy.as_deref());
+    match settings.map(|settings| settings.run(&mut std::io::stdout().lock())) {
+        Some(Ok(())) => ExitCode::SUCCESS,
+        Some(Err(_)) => ExitCode::FAILURE,
+        None => ExitCode::from(2),
     }
 }
 

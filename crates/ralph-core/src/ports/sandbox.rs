@@ -358,6 +358,11 @@ pub trait Sandbox: Send + Sync {
     async fn delete(&self, path: &SandboxPath) -> Result<(), SandboxError>;
     /// Ends everything that runs in it and removes it. Doing it twice is fine.
     async fn remove(&self) -> Result<(), SandboxError>;
+    /// Returns the program inside of the sandbox that probes its network, where the provider brings one:
+    /// `PROGRAM probe-network --gate ADDRESS --host NAME --direct ADDRESS`.
+    fn prober(&self) -> Option<&str> {
+        None
+    }
     /// Returns the ability to show a port of the sandbox in a browser, where there is one.
     fn preview(&self) -> Option<&dyn Preview> {
         None

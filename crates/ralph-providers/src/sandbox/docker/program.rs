@@ -18,6 +18,8 @@ use crate::sandbox::guest_program::GUEST;
 pub(super) const DIRECTORY: &str = "/.ralph-guest";
 /// The program in that directory.
 pub(super) const FILE: &str = "ralph-guest";
+/// The program by its whole path.
+pub(super) const PATH: &str = "/.ralph-guest/ralph-guest";
 
 /// The label of the file that shows that a volume was filled to its end.
 pub(super) const LABEL: &str = "ralph.guest";

@@ -17,6 +17,7 @@ use tokio::sync::Mutex;
 use super::container::Container;
 use super::exec;
 use super::line::Line;
+use super::program;
 use super::trouble::{Aftermath, Symptom, gone, look_after};
 use crate::docker::EngineError;
 use crate::sandbox::convert;
@@ -222,6 +223,10 @@ fn unexpected(verb: &str, path: &SandboxPath) -> SandboxError {
 impl Sandbox for DockerSandbox {
     fn id(&self) -> &SandboxId {
         &self.id
+    }
+
+    fn prober(&self) -> Option<&str> {
+        Some(program::PATH)
     }
 
     async fn exec(

@@ -61,29 +61,25 @@ pub(super) async fn user(session: &Session<'_>) -> Outcome {
 
 /// The gate answers from inside.
 pub(super) fn gate(look: &Look, seen: &Seen) -> Outcome {
-    match seen.gate_answers(look) {
-        Some(true) => {
-            let place = look.gate.map(|gate| gate.to_string()).unwrap_or_default();
-            Outcome::Passed(format!("it answers at {place}"))
-        }
-        Some(false) => Outcome::failed(
-            "the gate does not answer from inside of the sandbox",
-            "look whether the engine runs on this machine, or speaks to it over a connection that holds",
-        ),
-        None => Outcome::NotRun(untried(look, seen)),
+    let mut problems = seen.gate_problems(look);
+    for problem in &mut problems {
+        problem.fix = "look whether the engine runs on this machine, or speaks to it over a connection that holds".into();
     }
+    problems.extend(seen.missing(look));
+    Outcome::of(problems, || {
+        let place = look.gate.map(|gate| gate.to_string()).unwrap_or_default();
+        format!("it answers at {place}")
+    })
 }
 
 /// Nothing outside can be reached but through the gate, and there nothing that is not allowed.
 pub(super) async fn network(session: &Session<'_>, look: &Look, seen: &Seen) -> Outcome {
-    let leaks = seen.leaks(look);
-    if !leaks.is_empty() {
-        return Outcome::Failed(leaks);
+    let mut problems = seen.leaks(look);
+    problems.extend(seen.missing(look));
+    if !problems.is_empty() {
+        return Outcome::Failed(problems);
     }
-    let mut words = seen.walls(look);
-    if words.is_empty() {
-        return Outcome::NotRun(untried(look, seen));
-    }
+    let mut words = Seen::walls(look);
     for looked in [
         names(session, look.forbidden.as_ref()).await,
         interfaces(session).await,
@@ -94,11 +90,6 @@ pub(super) async fn network(session: &Session<'_>, look: &Look, seen: &Seen) -> 
         }
     }
     Outcome::Passed(words.join(", "))
-}
-
-fn untried(look: &Look, seen: &Seen) -> String {
-    let why = seen.left_out(look);
-    why.unwrap_or_else(|| "nobody tried it".into())
 }
 
 fn leak(what: impl Into<String>) -> Outcome {

@@ -150,35 +150,21 @@ impl Drop for Image {
 }
 
 #[test]
-fn a_sandbox_with_a_hole_is_not_worked_in() {
+fn a_curl_of_the_image_has_no_say_in_whether_walls_stand() {
     if left_out_without_docker() {
         return;
     }
-    for (name, cases, reason) in [
+    // One that claims a hole, and one that breaks down: the guest probes by itself.
+    for (name, cases) in [
         (
             "leak",
-            "*/health) printf 200;; *google.com/) printf 301;; *) printf 0.000000;;",
-            "a command in the sandbox can reach `https://google.com`, which no rule allows: it answered 301 — do not let tasks work there; look at it with `ralph selftest`, then `ralph resume`",
+            "*/health) printf 000;; *google.com/) printf 301;; *) printf 0.012345;;",
         ),
-        (
-            "past",
-            "*/health) printf 000;; *google.com/) printf 000;; *) printf 0.012345;;",
-            "the gate does not answer from inside of the sandbox; a command in the sandbox can reach `1.1.1.1:443` past the gate — look at it with `ralph selftest`, then `ralph resume`",
-        ),
+        ("broken", "*) kill -9 $$;;"),
     ] {
         let image = Image::with_curl(name, cases);
         let contained = Contained::new(&image.0, &[finish()]);
-        let project = &contained.0;
-        for command in ["run", "resume"] {
-            let ended = match command {
-                "run" => project.run(),
-                _ => project.ralph(&["resume", "last"]),
-            };
-            let ended = ended.expect(11);
-            assert!(ended.stdout.contains("paused"), "{}", ended.both());
-            assert_eq!(project.show()["reason"], reason, "{command}");
-        }
-        assert_eq!(project.events("iteration_started").len(), 0);
-        assert_eq!(project.events("sandbox_checked").len(), 0);
+        contained.0.run().expect(0);
+        assert_eq!(looks(&contained.0), [good()], "{name}");
     }
 }

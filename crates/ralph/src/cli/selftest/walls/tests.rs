@@ -53,13 +53,17 @@ impl Sandbox for Scripted {
     fn id(&self) -> &SandboxId {
         &self.id
     }
+    fn prober(&self) -> Option<&str> {
+        Some("/guest")
+    }
     async fn exec(
         &self,
         exec: Exec,
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError> {
-        let Program::Shell(command) = exec.program else {
-            return Err(SandboxError::NotFound("a shell command".into()));
+        let command = match exec.program {
+            Program::Shell(command) => command,
+            Program::Argv(argv) => argv.join(" "),
         };
         let answer = self
             .answers
@@ -137,10 +141,10 @@ const OK: Ended = Ended::Exited(0);
 
 #[tokio::test]
 async fn a_network_is_found() {
-    let (inside, interfaces, names) = ("tool curl", "/proc/net/dev", "getent");
+    let (inside, interfaces, names) = ("/guest probe", "/proc/net/dev", "getent");
     let blocked = (
         inside,
-        "ok\ntool bash\ngate 200\nhost 403\ndirect blocked\n",
+        "ok\ngate 200\nhost 403\nname 000\ndirect blocked\n",
         OK,
     );
     let quiet = (interfaces, "lo 0x9\ntunl0 0x80", OK);
@@ -161,16 +165,16 @@ async fn a_network_is_found() {
             "the sandbox has the network interface eth0".into(),
         ),
         (
-            vec![(inside, "ok\ntool bash\ngate 200\nhost 200\ndirect blocked\n", OK)],
+            vec![(inside, "ok\ngate 200\nhost 200\nname 000\ndirect blocked\n", OK)],
             "a command in the sandbox can reach `https://google.com`, which no rule allows: it answered 200".into(),
         ),
         (
-            vec![(inside, "ok\ntool bash\ngate 200\nhost 000\ndirect reached\n", OK)],
+            vec![(inside, "ok\ngate 200\nhost 000\nname 000\ndirect reached\n", OK)],
             "a command in the sandbox can reach `1.1.1.1:443` past the gate".into(),
         ),
         (
-            vec![(inside, "ok\ntool none\n", OK)],
-            "not run: the image has neither curl, wget, python3 nor bash, so nobody tried what can be reached from inside of the sandbox".into(),
+            vec![(inside, "ok\ngate 200\n", OK)],
+            "the probe inside of the sandbox reported nothing about `https://google.com`, `1.1.1.1:443` (exit 0)".into(),
         ),
         (
             vec![blocked, quiet, (names, "resolved", OK)],
@@ -198,19 +202,19 @@ async fn looked(session: &Session<'_>) -> (Look, Seen) {
 async fn a_gate_that_does_not_answer_is_found() {
     for (text, expected) in [
         (
-            "ok\ntool curl\ngate 200\nhost 000\ndirect blocked\n",
+            "ok\ngate 200\nhost 000\nname 000\ndirect blocked\n",
             "passed: it answers at 127.0.0.1:4141",
         ),
         (
-            "ok\ntool curl\ngate 000\nhost 000\ndirect blocked\n",
+            "ok\ngate 000\nhost 000\nname 000\ndirect blocked\n",
             "the gate does not answer from inside of the sandbox",
         ),
         (
-            "ok\ntool none\n",
-            "not run: the image has neither curl, wget, python3 nor bash, so nobody tried what can be reached from inside of the sandbox",
+            "ok\nhost 000\nname 000\ndirect blocked\n",
+            "the probe inside of the sandbox reported nothing about the gate at `127.0.0.1:4141` (exit 0)",
         ),
     ] {
-        let sandbox = Scripted::new(&[("tool curl", text, OK)]);
+        let sandbox = Scripted::new(&[("/guest probe", text, OK)]);
         let (look, seen) = looked(&sandbox.session()).await;
         assert_eq!(told(gate(&look, &seen)), [expected], "{text}");
     }

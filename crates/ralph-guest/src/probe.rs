@@ -1,0 +1,243 @@
+//! Probes the network from inside of a sandbox.
+//!
+//! The guest probes by itself, because nothing else inside can be trusted to: a `curl` of the image, or
+//! one that a command has put into the search path, can claim that every wall stands. Each probe prints
+//! one line, and a line that is missing counts as a failure:
+//!
+//! ```text
+//! ok                      the program runs
+//! gate STATUS             the gate's answer to `/health`, 000 for none
+//! host STATUS             the proxy's answer to `CONNECT` for the forbidden host, 000 for none
+//! name STATUS             the answer at the forbidden host's own name, 000 for none
+//! direct reached|blocked  the result of a connection past the gate
+//! ```
+
+use std::io::{self, Read as _, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The first argument of the guest's program that makes it probe the network.
+pub const PROBE_NETWORK: &str = "probe-network";
+/// How long one step of a probe may take.
+const STEP: Duration = Duration::from_secs(3);
+/// How long all probes together may take.
+const TOTAL: Duration = Duration::from_secs(5);
+/// How much of an answer is read.
+const MAX_ANSWER: usize = 4 << 10;
+
+/// The addresses to probe; each is optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProbeSettings {
+    /// The gate, which must answer.
+    pub gate: Option<SocketAddr>,
+    /// A host that must not be reached.
+    pub host: Option<String>,
+    /// The proxy that commands use.
+    pub proxy: Option<SocketAddr>,
+    /// An address that must not be reached.
+    pub direct: Option<SocketAddr>,
+}
+
+impl ProbeSettings {
+    /// Parses `[--gate ADDRESS] [--host NAME] [--direct ADDRESS]`, and the URL of the proxy. None means
+    /// that an argument has no meaning.
+    pub fn parse(arguments: impl IntoIterator<Item = String>, proxy: Option<&str>) -> Option<Self> {
+        let mut settings = Self::default();
+        let mut arguments = arguments.into_iter();
+        while let Some(name) = arguments.next() {
+            let value = arguments.next()?;
+            match name.as_str() {
+                "--gate" => settings.gate = Some(value.parse().ok()?),
+                "--host" => settings.host = Some(value),
+                "--direct" => settings.direct = Some(value.parse().ok()?),
+                _ => return None,
+            }
+        }
+        let address = proxy.map(|url| url.trim_start_matches("http://").trim_end_matches('/'));
+        settings.proxy = address.and_then(|address| address.parse().ok());
+        Some(settings)
+    }
+
+    /// Runs all probes at once, and writes a line for each that ends in time.
+    pub fn run(self, output: &mut impl Write) -> io::Result<()> {
+        writeln!(output, "ok")?;
+        let (send, lines) = mpsc::channel();
+        let mut waiting = 0;
+        let mut start = |probe: Box<dyn FnOnce() -> String + Send>| {
+            waiting += 1;
+            let send = send.clone();
+            thread::spawn(move || send.send(probe()));
+        };
+        if let Some(gate) = self.gate {
+            start(Box::new(move || line("gate", health(gate))));
+        }
+        if let Some(host) = self.host {
+            let name = host.clone();
+            start(Box::new(move || line("host", connect(&host, self.proxy))));
+            start(Box::new(move || line("name", by_name(&name))));
+        }
+        if let Some(direct) = self.direct {
+            start(Box::new(move || {
+                let is_reached = TcpStream::connect_timeout(&direct, STEP).is_ok();
+                format!("direct {}", if is_reached { "reached" } else { "blocked" })
+            }));
+        }
+        let end = Instant::now() + TOTAL;
+        for _ in 0..waiting {
+            let left = end.saturating_duration_since(Instant::now());
+            match lines.recv_timeout(left) {
+                Ok(line) => writeln!(output, "{line}")?,
+                Err(_) => break,
+            }
+        }
+        output.flush()
+    }
+}
+
+fn line(name: &str, status: io::Result<u16>) -> String {
+    format!("{name} {:03}", status.unwrap_or(0))
+}
+
+fn health(gate: SocketAddr) -> io::Result<u16> {
+    ask(gate, &format!("GET /health HTTP/1.1\r\nHost: {gate}\r\n"))
+}
+
+/// Asks the proxy for a tunnel. If it opens one, the host can be reached.
+fn connect(host: &str, proxy: Option<SocketAddr>) -> io::Result<u16> {
+    let proxy = proxy.ok_or(io::ErrorKind::NotFound)?;
+    ask(
+        proxy,
+        &format!("CONNECT {host}:443 HTTP/1.1\r\nHost: {host}:443\r\n"),
+    )
+}
+
+/// Asks a host at the addresses of its name.
+fn by_name(host: &str) -> io::Result<u16> {
+    let mut last = Err(io::ErrorKind::NotFound.into());
+    for address in (host, 80).to_socket_addrs()?.take(2) {
+        last = ask(address, &format!("GET / HTTP/1.1\r\nHost: {host}\r\n"));
+        if last.is_ok() {
+            break;
+        }
+    }
+    last
+}
+
+/// Sends the head of a request, and returns the status of the answer.
+fn ask(address: SocketAddr, head: &str) -> io::Result<u16> {
+    let mut stream = TcpStream::connect_timeout(&address, STEP)?;
+    stream.set_read_timeout(Some(STEP))?;
+    stream.set_write_timeout(Some(STEP))?;
+    stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes())?;
+    let mut answer = Vec::new();
+    let mut piece = [0; 512];
+    while !answer.contains(&b'\n') && answer.len() < MAX_ANSWER {
+        match stream.read(&mut piece)? {
+            0 => break,
+            count => answer.extend(&piece[..count]),
+        }
+    }
+    let line = String::from_utf8_lossy(&answer);
+    let mut words = line.split_whitespace();
+    let is_http = words.next().is_some_and(|word| word.starts_with("HTTP/"));
+    let status = words.next().and_then(|word| word.parse().ok());
+    status
+        .filter(|_| is_http)
+        .ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Answers every connection with a status, and returns where.
+    fn serve(status: u16) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut lines = BufReader::new(&stream).lines();
+                while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+                let answer = format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        address
+    }
+
+    fn closed() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap()
+    }
+
+    fn printed(settings: ProbeSettings) -> Vec<String> {
+        let mut output = Vec::new();
+        settings.run(&mut output).unwrap();
+        let text = String::from_utf8(output).unwrap();
+        assert!(text.starts_with("ok\n"), "{text}");
+        let mut lines: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
+        lines.sort();
+        lines
+    }
+
+    #[test]
+    fn every_probe_reports() {
+        let standing = ProbeSettings {
+            gate: Some(serve(200)),
+            host: Some("forbidden.invalid".to_owned()),
+            proxy: Some(serve(403)),
+            direct: Some(closed()),
+        };
+        let expected = ["direct blocked", "gate 200", "host 403", "name 000"];
+        assert_eq!(printed(standing), expected);
+        let broken = ProbeSettings {
+            gate: Some(closed()),
+            host: Some("localhost".to_owned()),
+            proxy: Some(serve(200)),
+            direct: Some(serve(200)),
+        };
+        let lines = printed(broken);
+        assert_eq!(lines[..3], ["direct reached", "gate 000", "host 200"]);
+        assert_eq!(printed(ProbeSettings::default()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_answer_that_is_not_http_counts_as_none() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(b"SSH-2.0 200\r\n").unwrap();
+        });
+        assert_eq!(line("gate", health(address)), "gate 000");
+    }
+
+    #[test]
+    fn arguments_without_a_meaning_are_refused() {
+        let parse = |line: &str, proxy| {
+            ProbeSettings::parse(line.split_whitespace().map(str::to_owned), proxy)
+        };
+        let expected = ProbeSettings {
+            gate: Some("127.0.0.1:4141".parse().unwrap()),
+            host: Some("a.example".to_owned()),
+            proxy: Some("127.0.0.1:3128".parse().unwrap()),
+            direct: Some("1.1.1.1:443".parse().unwrap()),
+        };
+        assert_eq!(
+            parse(
+                "--gate 127.0.0.1:4141 --host a.example --direct 1.1.1.1:443",
+                Some("http://127.0.0.1:3128/")
+            ),
+            Some(expected)
+        );
+        for line in ["--gate", "--gate x", "--direct 1.1.1.1", "--unknown x"] {
+            assert_eq!(parse(line, None), None, "{line}");
+        }
+    }
+}
