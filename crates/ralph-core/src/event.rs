@@ -14,6 +14,7 @@ use crate::gutter;
 use crate::id::{CommitId, Digest};
 use crate::mitigation::{Skipped, Step};
 use crate::money::Usd;
+use crate::net::{ProviderTool, ProviderToolAction};
 use crate::plan::RunPlan;
 use crate::ports::{AgentEnd, AgentEvent, AgentReport, PullRequest, SandboxId, Usage};
 use crate::profile::ModelChoice;
@@ -359,6 +360,26 @@ pub enum Event {
         /// What ran at that moment, if anybody knows.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         command: Option<String>,
+    },
+    /// Further hosts were blocked that are not recorded one by one, because there were too many.
+    FurtherHostsBlocked {
+        /// How many hosts, not counting those of earlier events.
+        count: u64,
+        /// A few of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        examples: Vec<String>,
+    },
+    /// A request to a model asked the provider for work outside of the sandbox.
+    ProviderToolScreened {
+        /// The provider's host.
+        provider: String,
+        /// The part of the request.
+        what: String,
+        /// The permission that it needs; none means that no permission lets it pass.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<ProviderTool>,
+        /// The gate's decision.
+        action: ProviderToolAction,
     },
     /// A person lets commands reach a host from now on.
     HostAllowed { host: String },

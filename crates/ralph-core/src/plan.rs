@@ -1,10 +1,12 @@
 //! What a run will do, complete before the first sandbox exists. `ralph run --dry-run` prints it.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Limits;
 use crate::id::{CommitId, Digest, RunId, TaskId};
-use crate::net::{Allowlist, Policy};
+use crate::net::{Allowlist, Policy, ProviderTool};
 use crate::ports::{Confinement, Isolation};
 use crate::task::Mode;
 
@@ -74,6 +76,9 @@ pub struct AgentPlan {
     /// The command that stores another credential of that kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renew: Option<String>,
+    /// The work outside of the sandbox that its requests may ask the model provider for.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub provider_tools: BTreeSet<ProviderTool>,
 }
 
 /// What the commands of a run may reach, through the gate and in no other way.
@@ -90,6 +95,32 @@ pub struct NetworkPlan {
     /// Hosts that the project's own files name. Nothing allows them but a person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggested: Vec<SuggestedHost>,
+}
+
+impl NetworkPlan {
+    /// Returns the allowed hosts whose TLS the gate does not open. A command can use a credential of its
+    /// own there, and the gate does not see it. With `allow-all` the text stands for all of them.
+    pub fn uninspected(&self) -> Vec<String> {
+        match &self.policy {
+            Policy::Deny => Vec::new(),
+            Policy::Allowlist(list) => list
+                .entries()
+                .iter()
+                .filter(|entry| !self.inspect.covers_tls_of(entry))
+                .map(ToString::to_string)
+                .collect(),
+            Policy::AllowAll if self.inspect.entries().is_empty() => vec!["every host".to_owned()],
+            Policy::AllowAll => {
+                let inspected: Vec<_> = self
+                    .inspect
+                    .entries()
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect();
+                vec![format!("every host but {}", inspected.join(", "))]
+            }
+        }
+    }
 }
 
 /// A host that a file of the project names, and that commands may not reach.

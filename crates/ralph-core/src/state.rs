@@ -1,6 +1,6 @@
 //! Where a run stands: the fold over its events. Every reader uses this one, so all agree.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use crate::budget::{Limits, Spent};
@@ -23,7 +23,7 @@ mod steering;
 
 pub use consultation::Consultation;
 pub use open::OpenIteration;
-pub use steering::{MAX_MESSAGE_BYTES, MAX_WAITING_MESSAGES, Message, host_entry};
+pub use steering::{MAX_MESSAGE_BYTES, MAX_WAITING_MESSAGES, Message, ScreenedTool, host_entry};
 
 /// Where a run stands after some records.
 #[derive(Debug, Clone)]
@@ -113,6 +113,12 @@ pub struct RunState {
     pub then: Option<RunStatus>,
     /// Hosts that something in the sandbox wanted to reach and may not, as an allowlist writes them.
     pub blocked_hosts: BTreeSet<String>,
+    /// The same hosts, oldest first: the oldest makes room for the newest.
+    blocked_order: VecDeque<String>,
+    /// How many further hosts were blocked without being recorded one by one.
+    pub further_blocked: u64,
+    /// Provider-side tools in requests to models, each once.
+    pub provider_tools: BTreeSet<ScreenedTool>,
     /// Hosts that a person has allowed during the run, as an allowlist writes them.
     pub allowed_hosts: BTreeSet<String>,
     /// Messages of people, oldest first: all that wait, and the last of those that were taken up.
@@ -171,6 +177,9 @@ impl RunState {
             last_letter: None,
             then: None,
             blocked_hosts: BTreeSet::new(),
+            blocked_order: VecDeque::new(),
+            further_blocked: 0,
+            provider_tools: BTreeSet::new(),
             allowed_hosts: BTreeSet::new(),
             messages: Vec::new(),
             idle: 0,
@@ -218,7 +227,11 @@ impl RunState {
             | Event::SandboxChecked { .. }
             | Event::StillActive {}
             | Event::Notice { .. } => {}
-            Event::HostBlocked { .. } | Event::HostAllowed { .. } | Event::MessageMoved { .. } => {
+            Event::HostBlocked { .. }
+            | Event::FurtherHostsBlocked { .. }
+            | Event::ProviderToolScreened { .. }
+            | Event::HostAllowed { .. }
+            | Event::MessageMoved { .. } => {
                 self.apply_steering(&record.event);
             }
             Event::RunOpened { .. }

@@ -2,9 +2,10 @@
 //! commands reach a host, and queues messages. Writes down what the gate has to tell.
 
 use ralph_core::event::{Event, MessageState};
-use ralph_core::net::Entry;
+use ralph_core::net::{Entry, ProviderTool};
 use ralph_core::ports::{GateNews, Gatekeeper};
 use ralph_core::run::Command;
+use ralph_core::state::{RunState, ScreenedTool};
 
 use crate::control::{Call, Control, Door};
 use crate::errands::Done;
@@ -173,6 +174,25 @@ pub(crate) fn write_down(journal: &mut Journal, all: Vec<GateNews>) -> Result<He
                     cost_usd,
                 }
             }
+            GateNews::FurtherBlocked { count, examples } => {
+                Event::FurtherHostsBlocked { count, examples }
+            }
+            GateNews::ProviderTool {
+                provider,
+                what,
+                tool,
+                action,
+            } => {
+                let screened = ScreenedTool {
+                    action,
+                    what,
+                    provider,
+                };
+                match screened_event(journal.state(), screened, tool) {
+                    Some(event) => event,
+                    None => continue,
+                }
+            }
             GateNews::Refused { status } => {
                 heard.refused = Some(status);
                 continue;
@@ -198,6 +218,21 @@ pub(crate) fn write_down(journal: &mut Journal, all: Vec<GateNews>) -> Result<He
         journal.append(event)?;
     }
     Ok(heard)
+}
+
+/// Returns the event for a provider-side tool, unless the journal has it already.
+fn screened_event(
+    state: &RunState,
+    screened: ScreenedTool,
+    tool: Option<ProviderTool>,
+) -> Option<Event> {
+    let is_known = state.provider_tools.contains(&screened);
+    (!is_known).then_some(Event::ProviderToolScreened {
+        provider: screened.provider,
+        what: screened.what,
+        tool,
+        action: screened.action,
+    })
 }
 
 impl Run {

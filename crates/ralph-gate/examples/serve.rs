@@ -80,6 +80,7 @@ fn gate(route: Route, address: SocketAddr) -> Result<Gate, AnyError> {
         policy: Policy::Allowlist(Allowlist::parse(["upstream.example"])?),
         inspect: Allowlist::default(),
         routes: vec![route],
+        provider_tools: [].into(),
         limits: Limits {
             connections: 10_000,
             ..Limits::default()

@@ -1,6 +1,7 @@
-//! Which addresses may be connected to: public ones, and those that were named one by one.
+//! Which addresses may be connected to: public ones that are not this machine's, and those that were named one by one.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use ralph_core::net::{Endpoint, Entry, Host};
@@ -9,6 +10,52 @@ use ralph_core::net::{Endpoint, Entry, Host};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reachable {
     also: BTreeSet<SocketAddr>,
+    own: OwnAddresses,
+}
+
+/// The reason why the gate does not connect to an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AddressRefusal {
+    /// It is private, loopback, link-local or otherwise special.
+    NotPublic,
+    /// An interface of this machine has it. A service that listens on all addresses would answer there,
+    /// behind the firewall that keeps others out.
+    OwnAddress,
+}
+
+impl fmt::Display for AddressRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotPublic => "not a public address",
+            Self::OwnAddress => "an address of this machine",
+        })
+    }
+}
+
+/// The addresses of this machine's interfaces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum OwnAddresses {
+    /// Those that the system has at the moment of the question.
+    #[default]
+    Interfaces,
+    #[cfg(test)]
+    Fixed(Vec<IpAddr>),
+}
+
+impl OwnAddresses {
+    /// Tells whether an address is one of this machine, also when it hides it. If the system does not
+    /// list its addresses, each could be one.
+    fn has(&self, address: IpAddr) -> bool {
+        let address = unwrapped(address);
+        match self {
+            Self::Interfaces => if_addrs::get_if_addrs().map_or(true, |interfaces| {
+                let mut own = interfaces.iter().map(if_addrs::Interface::ip);
+                own.any(|own| own.to_canonical() == address)
+            }),
+            #[cfg(test)]
+            Self::Fixed(own) => own.contains(&address),
+        }
+    }
 }
 
 impl Reachable {
@@ -24,21 +71,48 @@ impl Reachable {
         self
     }
 
-    /// Tells whether the gate may connect to an address.
-    pub fn covers(&self, address: SocketAddr) -> bool {
-        is_public(address.ip()) || self.also.contains(&address)
+    /// Acts as if these were the only addresses of the machine.
+    #[cfg(test)]
+    pub(crate) fn on_host_with(own: &[&str]) -> Self {
+        let own = own.iter().map(|address| address.parse().unwrap());
+        Self {
+            own: OwnAddresses::Fixed(own.collect()),
+            ..Self::default()
+        }
     }
 
-    /// Tells whether the gate may connect to an address that an entry names, on some port of it.
-    pub(crate) fn has_some_of(&self, entry: &Entry) -> bool {
+    /// Tells whether the gate may connect to an address.
+    pub fn covers(&self, address: SocketAddr) -> bool {
+        self.refusal(address).is_none()
+    }
+
+    /// Returns why the gate must not connect to an address, if so.
+    pub(crate) fn refusal(&self, address: SocketAddr) -> Option<AddressRefusal> {
+        if self.also.contains(&address) {
+            None
+        } else if !is_public(address.ip()) {
+            Some(AddressRefusal::NotPublic)
+        } else if self.own.has(address.ip()) {
+            Some(AddressRefusal::OwnAddress)
+        } else {
+            None
+        }
+    }
+
+    /// Returns why the gate must not connect to the address that an entry names, on any port of it.
+    pub(crate) fn refuses_all_of(&self, entry: &Entry) -> Option<AddressRefusal> {
+        let address = entry.host().address()?;
         let mut also = self.also.iter();
-        entry.host().address().is_some_and(is_public)
-            || also.any(|address| {
-                entry.covers(&Endpoint {
-                    host: Host::from(address.ip()),
-                    port: address.port(),
-                })
+        let is_named = also.any(|address| {
+            entry.covers(&Endpoint {
+                host: Host::from(address.ip()),
+                port: address.port(),
             })
+        });
+        if is_named {
+            return None;
+        }
+        self.refusal(SocketAddr::new(address, 0))
     }
 }
 
@@ -98,6 +172,14 @@ fn is_public_6(address: Ipv6Addr) -> bool {
             let mask = u128::MAX << (128 - length);
             bits & mask == u128::from(*block)
         })
+}
+
+/// Returns the address that another one hides, or the address itself.
+fn unwrapped(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => embedded(address).map_or(IpAddr::V6(address), IpAddr::V4),
+        address @ IpAddr::V4(_) => address,
+    }
 }
 
 /// Returns the address of version 4 that 6to4 (`2002::/16`) or NAT64 (`64:ff9b::/96`) lead to.
@@ -204,6 +286,40 @@ mod tests {
     }
 
     #[test]
+    fn no_address_of_this_machine_is_reached_in_any_form() {
+        let reachable = Reachable::on_host_with(&["93.184.216.34", "2606:4700::1111"]);
+        for (address, refusal) in [
+            ("93.184.216.34:443", Some(AddressRefusal::OwnAddress)),
+            (
+                "[::ffff:93.184.216.34]:80",
+                Some(AddressRefusal::OwnAddress),
+            ),
+            (
+                "[64:ff9b::93.184.216.34]:80",
+                Some(AddressRefusal::OwnAddress),
+            ),
+            ("[2002:5db8:d822::1]:80", Some(AddressRefusal::OwnAddress)),
+            ("[2606:4700::1111]:443", Some(AddressRefusal::OwnAddress)),
+            ("10.0.0.1:443", Some(AddressRefusal::NotPublic)),
+            ("93.184.216.35:443", None),
+            ("[2606:4700::1112]:443", None),
+        ] {
+            let address: SocketAddr = address.parse().unwrap();
+            assert_eq!(reachable.refusal(address), refusal, "{address}");
+        }
+        let named = "93.184.216.34:4000".parse().unwrap();
+        assert!(reachable.and(named).covers(named), "a person named it");
+    }
+
+    #[test]
+    fn the_addresses_of_this_machine_are_those_of_its_interfaces() {
+        let own = OwnAddresses::default();
+        assert!(own.has("127.0.0.1".parse().unwrap()));
+        assert!(own.has("::ffff:127.0.0.1".parse().unwrap()));
+        assert!(!own.has("93.184.216.34".parse().unwrap()));
+    }
+
+    #[test]
     fn an_entry_names_what_can_be_reached_or_not() {
         let reachable = Reachable::public().and("127.0.0.1:4000".parse().unwrap());
         for (entry, expected) in [
@@ -216,7 +332,11 @@ mod tests {
             ("[::1]", false),
         ] {
             let parsed = Entry::parse(entry).unwrap();
-            assert_eq!(reachable.has_some_of(&parsed), expected, "{entry}");
+            assert_eq!(
+                reachable.refuses_all_of(&parsed).is_none(),
+                expected,
+                "{entry}"
+            );
         }
     }
 }

@@ -10,7 +10,7 @@ use ralph_core::net::{Decision, Endpoint, Host, Reason};
 use ralph_core::ports::Clock;
 use serde::{Deserialize, Serialize};
 
-use crate::{Charge, Listener};
+use crate::{Charge, Listener, ProviderToolUse};
 
 /// The longest text of a request that a record repeats, in bytes.
 const MOST_TEXT: usize = 256;
@@ -41,6 +41,9 @@ pub struct Audit {
     /// The method and the path of a request that the gate could read; a query is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
+    /// The part of the request that the decision is about, where it is not the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
     /// What was decided, and by whom.
     #[serde(flatten)]
     pub decision: Decision,
@@ -78,6 +81,8 @@ pub trait Sink: Send + Sync {
     fn blocked(&self, notice: Blocked);
     /// Takes what a call to a model cost.
     fn charged(&self, charge: Charge);
+    /// Takes a provider-side tool that a request to a provider asked for; it comes once for each finding.
+    fn provider_tool(&self, _provider: &Endpoint, _found: &ProviderToolUse) {}
 }
 
 /// Bytes in both directions.
@@ -149,6 +154,7 @@ impl Book {
             host: harmless(host),
             port,
             request: None,
+            detail: None,
             decision,
             status: None,
             bytes_out: 0,
@@ -192,6 +198,13 @@ impl OpenRecord {
     pub(crate) fn set_status(&mut self, status: u16) {
         if let Some(record) = &mut self.record {
             record.status = Some(status);
+        }
+    }
+
+    /// Notes which part of the request the decision is about.
+    pub(crate) fn set_detail(&mut self, detail: &str) {
+        if let Some(record) = &mut self.record {
+            record.detail = Some(harmless(detail));
         }
     }
 

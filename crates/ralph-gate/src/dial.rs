@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::Reachable;
+use crate::address::AddressRefusal;
 
 /// How many addresses of a name are tried.
 const MOST_TRIES: usize = 4;
@@ -50,8 +51,12 @@ impl Resolver for SystemResolver {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DialError {
     /// Every address of the name is one that sandboxes may not reach.
-    #[error("`{host}` leads to `{address}`, which is not a public address")]
-    Private { host: Host, address: SocketAddr },
+    #[error("`{host}` leads to `{address}`, which is {refusal}")]
+    Refused {
+        host: Host,
+        address: SocketAddr,
+        refusal: AddressRefusal,
+    },
     /// The name is not known.
     #[error("`{host}` has no address: {why}")]
     NoAddress { host: Host, why: String },
@@ -63,7 +68,10 @@ pub(crate) enum DialError {
 impl DialError {
     pub(crate) fn decision(&self) -> Decision {
         let reason = match self {
-            Self::Private { .. } => Reason::PrivateAddress,
+            Self::Refused { refusal, .. } => match refusal {
+                AddressRefusal::NotPublic => Reason::PrivateAddress,
+                AddressRefusal::OwnAddress => Reason::HostAddress,
+            },
             Self::NoAddress { .. } | Self::Unreachable { .. } => Reason::Unreachable,
         };
         Decision::denied(reason, Decider::Gate)
@@ -108,27 +116,51 @@ impl Dialer {
             Ok(Err(error)) => return Err(no_address(error.to_string())),
             Err(_) => return Err(no_address("the lookup took too long".to_owned())),
         };
-        let Some(&first) = found.first() else {
-            return Err(no_address("the answer was empty".to_owned()));
-        };
-        let checked: Vec<_> = found
-            .into_iter()
-            .filter(|address| self.reachable.covers(*address))
-            .take(MOST_TRIES)
-            .collect();
-        if checked.is_empty() {
-            return Err(DialError::Private {
-                host: endpoint.host.clone(),
-                address: first,
-            });
+        let mut first_refused = None;
+        let mut checked = Vec::new();
+        for address in found {
+            match self.reachable.refusal(address) {
+                None if checked.len() < MOST_TRIES => checked.push(address),
+                None => break,
+                Some(refusal) => {
+                    first_refused.get_or_insert((address, refusal));
+                }
+            }
         }
-        Ok(checked)
+        match (checked.is_empty(), first_refused) {
+            (false, _) => Ok(checked),
+            (true, Some((address, refusal))) => Err(DialError::Refused {
+                host: endpoint.host.clone(),
+                address,
+                refusal,
+            }),
+            (true, None) => Err(no_address("the answer was empty".to_owned())),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_name_that_leads_to_a_public_address_of_this_machine_is_refused() {
+        let dialer = Dialer {
+            resolver: Arc::new(SystemResolver),
+            reachable: Reachable::on_host_with(&["93.184.216.34"]),
+            connect_time: Duration::from_millis(100),
+        };
+        for endpoint in ["93.184.216.34:443", "[::ffff:93.184.216.34]:22"] {
+            let endpoint = Endpoint::parse(endpoint, 1).unwrap();
+            let error = dialer.dial(&endpoint).await.unwrap_err();
+            assert_eq!(error.decision().reason, Reason::HostAddress);
+            let text = error.to_string();
+            assert!(
+                text.ends_with("which is an address of this machine"),
+                "{text}"
+            );
+        }
+    }
 
     #[tokio::test]
     async fn addresses_and_this_machine_need_no_lookup() {

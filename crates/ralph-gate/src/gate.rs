@@ -1,13 +1,18 @@
 //! The gate of one sandbox.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use ralph_core::net::{Allowlist, Decider, Decision, Endpoint, Entry, Host, Policy, Reason, Rules};
+use ralph_core::net::{
+    Allowlist, Decider, Decision, Endpoint, Entry, Host, Policy, ProviderTool, ProviderToolAction,
+    Reason, Rules,
+};
 use ralph_core::ports::Clock;
 use rustls::RootCertStore;
 use tokio::sync::{Semaphore, watch};
 
+use crate::announced::AnnouncedHosts;
 use crate::audit::{Book, OpenRecord};
 use crate::credentials::{self, Routes};
 use crate::dial::Dialer;
@@ -16,11 +21,13 @@ use crate::http;
 use crate::memory::ByteBudget;
 use crate::stream::Bounded;
 use crate::tls::{Authority, CertificateError, client_config};
-use crate::told::Told;
 use crate::{
-    Arrival, Blocked, Cassette, Identity, Limits, Listener, Meter, Reachable, Resolver, Route,
-    Sink, Stream,
+    Arrival, Blocked, Cassette, FurtherBlocked, Identity, Limits, Listener, Meter, ProviderToolUse,
+    Reachable, Resolver, Route, Sink, Stream,
 };
+
+/// How many findings about provider-side tools are announced; the record has all of them.
+const MAX_ANNOUNCED_TOOLS: usize = 100;
 
 /// What a gate is to do.
 pub struct Settings {
@@ -32,6 +39,8 @@ pub struct Settings {
     pub inspect: Allowlist,
     /// The credentials that are added to requests.
     pub routes: Vec<Route>,
+    /// The work outside of the sandbox that requests may ask model providers for.
+    pub provider_tools: BTreeSet<ProviderTool>,
     /// What the sandbox may ask of the gate.
     pub limits: Limits,
 }
@@ -92,12 +101,15 @@ pub(crate) struct Inner {
     rules: RwLock<Rules>,
     inspect: Allowlist,
     names: Mutex<Names>,
-    told: Told,
+    announced: AnnouncedHosts,
     connections: Semaphore,
     /// Whether nothing passes any more.
     is_closed: watch::Sender<bool>,
     pub(crate) authority: Authority,
     pub(crate) routes: Routes,
+    pub(crate) provider_tools: BTreeSet<ProviderTool>,
+    /// The findings about provider-side tools that were announced, each once.
+    announced_tools: Mutex<Vec<(Host, ProviderToolUse)>>,
     pub(crate) limits: Limits,
     pub(crate) memory: ByteBudget,
     pub(crate) dialer: Dialer,
@@ -149,7 +161,7 @@ impl Gate {
             rules: RwLock::new(Rules::new(settings.policy)),
             inspect: settings.inspect,
             names: Mutex::default(),
-            told: Told::default(),
+            announced: AnnouncedHosts::default(),
             connections: Semaphore::new(settings.limits.connections),
             is_closed: watch::Sender::new(false),
             authority: Authority::new(settings.identity.run.as_str())?,
@@ -159,6 +171,8 @@ impl Gate {
             lines: http::Lines::new(credential_connector, settings.limits.connections),
             dialer,
             memory: ByteBudget::new(settings.limits.buffered_bytes),
+            provider_tools: settings.provider_tools,
+            announced_tools: Mutex::default(),
             limits: settings.limits,
             book: Book {
                 identity: settings.identity,
@@ -217,7 +231,7 @@ impl Gate {
 
     /// Allows one more host, from now on.
     pub fn allow(&self, entry: Entry) {
-        self.inner.told.forget_entry(&entry);
+        self.inner.announced.forget_entry(&entry);
         let mut rules = self
             .inner
             .rules
@@ -235,13 +249,22 @@ impl Gate {
                 "`{host}` has a credential of this run: it is reached through the credential port alone"
             ));
         }
-        let is_closed = host.address().is_some() && !self.inner.dialer.reachable.has_some_of(entry);
-        is_closed.then(|| format!("`{host}` is not a public address"))
+        host.address()?;
+        let reachable = &self.inner.dialer.reachable;
+        let refusal = reachable.refuses_all_of(entry)?;
+        Some(format!("`{host}` is {refusal}"))
     }
 
     /// Forgets that a refused host was announced: the next attempt is announced again.
     pub fn forget(&self, host: &Host) {
-        self.inner.told.forget(host);
+        self.inner.announced.forget(host);
+    }
+
+    /// Returns the blocked hosts that were not announced one by one, if a report of them is due. Reports
+    /// come when their number doubles, and once a minute otherwise.
+    pub fn further_blocked(&self) -> Option<FurtherBlocked> {
+        let now = self.inner.book.clock.monotonic();
+        self.inner.announced.further(now)
     }
 
     /// Returns what the sandbox may reach by now.
@@ -312,8 +335,37 @@ impl Inner {
         record
     }
 
+    /// Records a provider-side tool in a request, and announces it the first time.
+    pub(crate) fn record_provider_tool(
+        &self,
+        provider: &Endpoint,
+        request: (&str, &str),
+        found: &ProviderToolUse,
+    ) {
+        let decision = match found.action {
+            ProviderToolAction::Allowed => Decision::allowed(Reason::ProviderTool, Decider::Policy),
+            ProviderToolAction::Removed | ProviderToolAction::Refused => {
+                Decision::denied(Reason::ProviderTool, Decider::Policy)
+            }
+        };
+        let mut record = self.book.open(Listener::Credentials, provider, decision);
+        record.set_request(request.0, request.1);
+        record.set_detail(&format!("{} {}", found.action, found.what));
+        drop(record);
+        let announced = self.announced_tools.lock();
+        let mut announced = announced.unwrap_or_else(PoisonError::into_inner);
+        let notice = (provider.host.clone(), found.clone());
+        if announced.len() < MAX_ANNOUNCED_TOOLS && !announced.contains(&notice) {
+            announced.push(notice);
+            drop(announced);
+            self.book.sink.provider_tool(provider, found);
+        }
+    }
+
     fn announce(&self, listener: Listener, endpoint: &Endpoint, reason: Reason) {
-        if let Some(Endpoint { host, port }) = self.told.news(listener, endpoint) {
+        let now = self.book.clock.monotonic();
+        let news = self.announced.news(now, listener, endpoint);
+        if let Some(Endpoint { host, port }) = news {
             self.book.sink.blocked(Blocked {
                 at: self.book.clock.now(),
                 host,

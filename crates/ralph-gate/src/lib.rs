@@ -20,10 +20,11 @@
 //! - `http`: the proxy, plain requests and tunnels; `tls`: whose connection it is, and opening it.
 //! - `credentials`: the port that adds credentials; [`Route`] says what each is for.
 //! - `meter`: what models cost, charged while they answer.
-//! - `audit`: what is written down; `told`: which refusals were announced;
+//! - `audit`: what is written down; `announced`: which refusals were announced;
 //!   `cassette`: what models answered, to be played again.
 
 mod address;
+mod announced;
 mod audit;
 mod cassette;
 mod credentials;
@@ -37,12 +38,12 @@ mod memory;
 mod meter;
 mod stream;
 mod tls;
-mod told;
 
 pub use address::{Reachable, is_public};
+pub use announced::FurtherBlocked;
 pub use audit::{Audit, Blocked, Identity, Sink};
 pub use cassette::{Cassette, CassetteError, Pace};
-pub use credentials::{Phantom, Route, RouteError};
+pub use credentials::{Phantom, ProviderToolUse, Route, RouteError};
 pub use dial::{Resolver, SystemResolver};
 pub use gate::{Gate, GateError, Outside, Settings};
 pub use limits::Limits;

@@ -15,9 +15,9 @@
 pub mod cgroup;
 pub mod command;
 pub mod files;
-pub mod probe;
 #[cfg(target_os = "linux")]
 pub mod launch;
+pub mod probe;
 #[cfg(target_os = "linux")]
 pub mod serve;
 pub mod wire;

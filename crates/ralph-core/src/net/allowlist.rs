@@ -104,6 +104,20 @@ impl Entry {
         port && self.names(&endpoint.host)
     }
 
+    /// Tells whether TLS to everything that another entry means is covered: on the web's ports, because
+    /// TLS on other ports is never opened.
+    fn covers_tls_of(&self, other: &Self) -> bool {
+        let is_web = other.port.is_none_or(|port| WEB.contains(&port));
+        let has_tls = self.port.is_none_or(|port| port == 443);
+        let has_hosts = match other.reach {
+            Reach::Exact => self.names(&other.host),
+            Reach::Below => {
+                self.reach == Reach::Below && (self.host == other.host || self.names(&other.host))
+            }
+        };
+        is_web && has_tls && has_hosts
+    }
+
     /// Returns the host, or what stands behind `*.`.
     pub fn host(&self) -> &Host {
         &self.host
@@ -184,6 +198,11 @@ impl Allowlist {
         }
     }
 
+    /// Tells whether TLS to everything that an entry means is covered.
+    pub fn covers_tls_of(&self, entry: &Entry) -> bool {
+        self.entries.iter().any(|own| own.covers_tls_of(entry))
+    }
+
     /// Returns the entries in the order they were given.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
@@ -247,6 +266,26 @@ mod tests {
         }
         assert!(list.names(&endpoint("odd.net").host));
         assert!(!list.names(&endpoint("evil.net").host));
+    }
+
+    #[test]
+    fn an_entry_is_covered_with_all_its_hosts_or_not_at_all() {
+        let list = Allowlist::parse(["a.com", "*.b.com", "c.com:443", "d.com:80"]).unwrap();
+        for (entry, covered) in [
+            ("a.com", true),
+            ("a.com:443", true),
+            ("a.com:8443", false),
+            ("*.a.com", false),
+            ("b.com", false),
+            ("x.b.com", true),
+            ("*.b.com", true),
+            ("*.x.b.com", true),
+            ("c.com", true),
+            ("d.com", false),
+        ] {
+            let parsed = Entry::parse(entry).unwrap();
+            assert_eq!(list.covers_tls_of(&parsed), covered, "{entry}");
+        }
     }
 
     #[test]

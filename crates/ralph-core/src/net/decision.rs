@@ -88,6 +88,8 @@ pub enum Reason {
     CredentialHost,
     /// The name leads to a private, loopback, link-local or otherwise special address.
     PrivateAddress,
+    /// The name leads to an address of the machine that the gate runs on.
+    HostAddress,
     /// No address is known for the name, or none answers.
     Unreachable,
     /// The text is not a host, a request or a query.
@@ -100,6 +102,10 @@ pub enum Reason {
     WrongPhantom,
     /// The credential is not for this method or path.
     PathNotAllowed,
+    /// The request carries a credential that is not this run's.
+    ForeignCredential,
+    /// The request asks the provider for work outside of the sandbox.
+    ProviderTool,
     /// The answer leads to another host.
     ForeignRedirect,
     /// The run's budget is spent.
@@ -127,12 +133,15 @@ impl Reason {
             Self::PortNotAllowed => "port-not-allowed",
             Self::CredentialHost => "credential-host",
             Self::PrivateAddress => "private-address",
+            Self::HostAddress => "host-address",
             Self::Unreachable => "unreachable",
             Self::Malformed => "malformed",
             Self::NoServerName => "no-server-name",
             Self::NameMismatch => "name-mismatch",
             Self::WrongPhantom => "wrong-phantom",
             Self::PathNotAllowed => "path-not-allowed",
+            Self::ForeignCredential => "foreign-credential",
+            Self::ProviderTool => "provider-tool",
             Self::ForeignRedirect => "foreign-redirect",
             Self::BudgetSpent => "budget-spent",
             Self::RateLimited => "rate-limited",
@@ -167,6 +176,9 @@ mod tests {
             Reason::Listed,
             Reason::BlockedByAllowlist,
             Reason::PrivateAddress,
+            Reason::HostAddress,
+            Reason::ForeignCredential,
+            Reason::ProviderTool,
             Reason::UnsupportedProtocol,
         ] {
             let json = serde_json::to_string(&reason).unwrap();

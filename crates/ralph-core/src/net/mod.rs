@@ -13,9 +13,11 @@ mod allowlist;
 mod decision;
 mod host;
 mod policy;
+mod provider_tools;
 pub mod suggest;
 
 pub use allowlist::{Allowlist, Entry, EntryError};
 pub use decision::{Decider, Decision, Reason, Verdict};
 pub use host::{Endpoint, Host, HostError};
 pub use policy::{Policy, Rules};
+pub use provider_tools::{ProviderTool, ProviderToolAction};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::model::Usage;
 use crate::money::Usd;
+use crate::net::{ProviderTool, ProviderToolAction};
 
 /// Where the credential port of a gate is inside of a sandbox. It answers `/health` to everybody.
 pub const CREDENTIALS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4141));
@@ -38,6 +39,24 @@ pub enum GateNews {
         reason: String,
         /// What ran at that moment, if anybody knows.
         command: Option<String>,
+    },
+    /// Further hosts were blocked that are not reported one by one.
+    FurtherBlocked {
+        /// How many hosts, not counting those of earlier reports.
+        count: u64,
+        /// A few of them.
+        examples: Vec<String>,
+    },
+    /// A request to a model asked the provider for work outside of the sandbox.
+    ProviderTool {
+        /// The provider's host.
+        provider: String,
+        /// The part of the request.
+        what: String,
+        /// The permission that it needs.
+        tool: Option<ProviderTool>,
+        /// The gate's decision.
+        action: ProviderToolAction,
     },
 }
 

@@ -2,7 +2,7 @@
 
 use super::RunState;
 use crate::event::{Event, MessageState};
-use crate::net::{Endpoint, Entry};
+use crate::net::{Endpoint, Entry, ProviderToolAction};
 use crate::ports::Isolation;
 
 /// How long a message may be.
@@ -13,6 +13,19 @@ pub const MAX_WAITING_MESSAGES: usize = 100;
 const MAX_OLD_MESSAGES: usize = 20;
 /// How many hosts are remembered, and how many may be allowed.
 const MAX_HOSTS: usize = 1_000;
+/// How many provider-side tools are remembered.
+const MAX_PROVIDER_TOOLS: usize = 100;
+
+/// A provider-side tool in a request to a model, and the gate's decision about it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ScreenedTool {
+    /// The decision.
+    pub action: ProviderToolAction,
+    /// The part of the request.
+    pub what: String,
+    /// The provider's host.
+    pub provider: String,
+}
 
 /// A person's message to who does the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,10 +65,9 @@ impl RunState {
         })
     }
 
-    /// Tells whether it is known that a host may not be reached on a port, or there is no room to know.
+    /// Tells whether it is known that a host may not be reached on a port.
     pub fn is_blocked(&self, host: &str, port: u16) -> bool {
-        self.blocked_hosts.len() >= MAX_HOSTS
-            || self.blocked_hosts.contains(&host_entry(host, port))
+        self.blocked_hosts.contains(&host_entry(host, port))
     }
 
     #[expect(
@@ -64,19 +76,47 @@ impl RunState {
     )]
     pub(super) fn apply_steering(&mut self, event: &Event) {
         match event {
-            Event::HostBlocked { host, port, .. } if self.blocked_hosts.len() < MAX_HOSTS => {
-                self.blocked_hosts.insert(host_entry(host, *port));
+            Event::HostBlocked { host, port, .. } => self.add_blocked(host_entry(host, *port)),
+            Event::FurtherHostsBlocked { count, .. } => {
+                self.further_blocked = self.further_blocked.saturating_add(*count);
+            }
+            Event::ProviderToolScreened {
+                provider,
+                what,
+                action,
+                ..
+            } if self.provider_tools.len() < MAX_PROVIDER_TOOLS => {
+                self.provider_tools.insert(ScreenedTool {
+                    action: *action,
+                    what: what.clone(),
+                    provider: provider.clone(),
+                });
             }
             Event::HostAllowed { host } => {
                 if let Ok(entry) = Entry::parse(host) {
                     self.blocked_hosts.retain(|blocked| {
                         !Endpoint::parse(blocked, 443).is_ok_and(|host| entry.covers(&host))
                     });
+                    let blocked = &self.blocked_hosts;
+                    self.blocked_order.retain(|host| blocked.contains(host));
                 }
                 self.allowed_hosts.insert(host.clone());
             }
             Event::MessageMoved { id, text, to } => self.move_message(id, text, *to),
             _ => {}
+        }
+    }
+
+    fn add_blocked(&mut self, entry: String) {
+        if !self.blocked_hosts.insert(entry.clone()) {
+            return;
+        }
+        self.blocked_order.push_back(entry);
+        if self.blocked_order.len() > MAX_HOSTS
+            && let Some(oldest) = self.blocked_order.pop_front()
+        {
+            self.blocked_hosts.remove(&oldest);
+            self.further_blocked = self.further_blocked.saturating_add(1);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use ralph_core::net::ProviderToolAction;
 use ralph_core::state::RunState;
 use ralph_core::surface::{self, Importance, Surface};
 use ralph_core::task::TaskFile;
@@ -124,6 +125,31 @@ fn who_and_what(state: &RunState) -> String {
         if !hosts.is_empty() {
             let shown: Vec<String> = hosts.iter().take(50).map(|host| code(host)).collect();
             let _ = writeln!(text, "- hosts {what}: `{}`", shown.join("`, `"));
+        }
+    }
+    if state.further_blocked > 0 {
+        let count = state.further_blocked;
+        let _ = writeln!(text, "- and {count} further hosts that were blocked");
+    }
+    text.push_str(&provider_tools(state));
+    text
+}
+
+/// Lists the work that requests to models asked the provider for.
+fn provider_tools(state: &RunState) -> String {
+    let mut text = String::new();
+    for (action, what) in [
+        (ProviderToolAction::Allowed, "allowed"),
+        (ProviderToolAction::Removed, "removed from requests"),
+        (ProviderToolAction::Refused, "refused"),
+    ] {
+        let tools = state.provider_tools.iter();
+        let tools = tools.filter(|tool| tool.action == action).take(50);
+        let shown: Vec<String> = tools
+            .map(|tool| format!("{} at {}", quiet(&tool.what), quiet(&tool.provider)))
+            .collect();
+        if !shown.is_empty() {
+            let _ = writeln!(text, "- provider-side tools, {what}: {}", shown.join(", "));
         }
     }
     text

@@ -1,13 +1,16 @@
 //! A request to a model, parsed once: everything that screens, prices or rewrites it uses this value.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::CONTENT_ENCODING;
-use ralph_core::net::{Decider, Reason};
+use ralph_core::net::{Decider, ProviderTool, Reason};
 use serde_json::{Map, Value, json};
 
 use super::intake::{ReceivedBody, no_memory};
 use super::json::{self, JsonFault};
+use super::provider_tools::{self, Screening};
 use super::words::Refused;
 use crate::memory::HeldBytes;
 use crate::meter::Wire;
@@ -81,6 +84,13 @@ impl ModelAsk {
     /// How long the request is, in bytes.
     pub(super) fn len(&self) -> usize {
         self.original.len()
+    }
+
+    /// Removes the provider-side tools that are not allowed, and reports all of them.
+    pub(super) fn screen_tools(&mut self, allowed: &BTreeSet<ProviderTool>) -> Screening {
+        let screening = provider_tools::screen(self.wire, &mut self.fields, allowed);
+        self.is_changed |= screening.is_changed;
+        screening
     }
 
     /// Makes a chat stream report its usage, which it does not do by default.

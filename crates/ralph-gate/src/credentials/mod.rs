@@ -15,6 +15,7 @@ mod json;
 mod kinds;
 mod path;
 mod phantom;
+mod provider_tools;
 mod relay;
 mod route;
 mod send;
@@ -24,6 +25,7 @@ mod words;
 
 pub use kinds::RouteError;
 pub use phantom::Phantom;
+pub use provider_tools::ProviderToolUse;
 pub use route::Route;
 pub(crate) use route::Routes;
 pub(crate) use serve::serve;

@@ -45,14 +45,14 @@ pub(super) async fn send(
             (http::outgoing(body, traffic), None)
         }
         Asks::Free(wire) => {
-            let ask = read_ask(gate, route, wire, &parts.headers, body).await?;
+            let ask = read_ask(gate, (route, rest), wire, &parts.headers, body).await?;
             gate.meter.admit().map_err(not_paid)?;
             let body = ask.into_body();
             traffic.add_out(body.len());
             (full(body), None)
         }
         Asks::Answer(wire) => {
-            let ask = read_ask(gate, route, wire, &parts.headers, body).await?;
+            let ask = read_ask(gate, (route, rest), wire, &parts.headers, body).await?;
             let (body, paid) = pay(gate, route, rest, ask)?;
             traffic.add_out(body.len());
             (full(body), Some(paid))
@@ -142,20 +142,33 @@ fn readdress(parts: &mut Parts, route: &Route, rest: &str) -> Option<()> {
 /// Reads and parses a model request, and screens what it asks for.
 async fn read_ask(
     gate: &Inner,
-    route: &Route,
+    (route, rest): (&Route, &str),
     wire: Wire,
     headers: &HeaderMap,
     body: Incoming,
 ) -> Result<ModelAsk, Refused> {
     let received = intake::receive(&gate.limits, &gate.memory, body).await?;
     let mut ask = ModelAsk::parse(wire, headers, received)?;
-    screen(route, &mut ask)?;
+    screen(gate, (route, rest), &mut ask)?;
     Ok(ask)
 }
 
 /// Refuses or rewrites what must not reach the provider. Every model request passes here, before it is
 /// priced.
-fn screen(route: &Route, ask: &mut ModelAsk) -> Result<(), Refused> {
+fn screen(gate: &Inner, (route, rest): (&Route, &str), ask: &mut ModelAsk) -> Result<(), Refused> {
+    let screening = ask.screen_tools(&gate.provider_tools);
+    for found in &screening.findings {
+        gate.record_provider_tool(&route.upstream.endpoint, ("POST", rest), found);
+    }
+    if let Some(found) = screening.refused() {
+        let text = found.reason();
+        return Err(Refused::new(
+            400,
+            Reason::ProviderTool,
+            Decider::Policy,
+            &text,
+        ));
+    }
     unmetered::screen(&route.name, ask)
 }
 

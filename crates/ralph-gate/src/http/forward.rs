@@ -8,6 +8,7 @@ use hyper::{Request, Response, Uri};
 use ralph_core::net::{Endpoint, Reason};
 
 use super::body::{Answering, Body, outgoing};
+use super::foreign::{foreign_credential, strip_cookies};
 use super::{Refusal, dial_error, strip_hop_by_hop};
 use crate::Listener;
 use crate::gate::Inner;
@@ -27,6 +28,14 @@ pub(super) async fn forward(
         record.set_status(403);
         return Err(Refusal::blocked(gate.book.run(), &endpoint, decision));
     }
+    let (method, uri) = (request.method(), request.uri());
+    if let Some(part) = foreign_credential(method, uri, request.headers()) {
+        let refusal = Refusal::foreign_credential(&endpoint, &part);
+        record.set_decision(refusal.decision);
+        record.set_status(refusal.status.as_u16());
+        record.set_detail(&part);
+        return Err(refusal);
+    }
     strip_hop_by_hop(request.headers_mut());
     readdress(&mut request, scheme, &endpoint)?;
     let traffic = record.traffic();
@@ -43,6 +52,7 @@ pub(super) async fn forward(
     };
     record.set_status(response.status().as_u16());
     strip_hop_by_hop(response.headers_mut());
+    strip_cookies(response.headers_mut());
     Ok(response.map(|inner| {
         Answering {
             inner,

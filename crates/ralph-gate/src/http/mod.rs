@@ -9,6 +9,7 @@
 mod alarm;
 mod body;
 mod fields;
+mod foreign;
 mod forward;
 mod https;
 mod line;

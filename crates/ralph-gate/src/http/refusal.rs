@@ -51,13 +51,26 @@ impl Refusal {
     pub(crate) fn not_dialled(error: &DialError) -> Self {
         let decision = error.decision();
         let status = match error {
-            DialError::Private { .. } => StatusCode::FORBIDDEN,
+            DialError::Refused { .. } => StatusCode::FORBIDDEN,
             DialError::NoAddress { .. } | DialError::Unreachable { .. } => StatusCode::BAD_GATEWAY,
         };
         Self {
             status,
             decision,
             text: format!("ralph: cannot connect — {error} — check the host"),
+        }
+    }
+
+    /// The request carries a credential that the gate did not add.
+    pub(crate) fn foreign_credential(endpoint: &Endpoint, part: &str) -> Self {
+        let host = &endpoint.host;
+        Self {
+            status: StatusCode::FORBIDDEN,
+            decision: Decision::denied(Reason::ForeignCredential, ralph_core::net::Decider::Gate),
+            text: format!(
+                "ralph: request to `{host}` refused — {part} carries a credential that is not this run's — \
+                 send the request without it"
+            ),
         }
     }
 

@@ -50,6 +50,10 @@ pub(super) fn of_proxy<B>(request: &Request<B>) -> Result<Endpoint, Refusal> {
 /// Returns the authority of an address; it has neither user nor password.
 pub(super) fn authority(uri: &Uri, default_port: u16) -> Result<Endpoint, Refusal> {
     let authority = uri.authority().map_or("", |authority| authority.as_str());
+    if authority.contains('@') {
+        let text = "the address has a user: no credential but the gate's own leaves the sandbox";
+        return Err(Refusal::bad(Reason::ForeignCredential, text));
+    }
     parse(authority, default_port)
 }
 

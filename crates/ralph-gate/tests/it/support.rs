@@ -1,6 +1,6 @@
 //! A gate between a test and fake hosts on loopback.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -10,11 +10,11 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use ralph_core::budget::{Limits as Budgets, Spent};
 use ralph_core::id::RunId;
-use ralph_core::net::{Allowlist, Endpoint, Policy};
+use ralph_core::net::{Allowlist, Endpoint, Policy, ProviderTool};
 use ralph_core::ports::Clock;
 use ralph_gate::{
     Arrival, Audit, Blocked, Cassette, Charge, Gate, Identity, Limits, Listener, Meter, Outside,
-    Rates, Reachable, Resolver, Route, Settings, Sink,
+    ProviderToolUse, Rates, Reachable, Resolver, Route, Settings, Sink,
 };
 use rcgen::{CertificateParams, Issuer, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -29,6 +29,7 @@ pub(crate) struct Notes {
     pub(crate) audits: Mutex<Vec<Audit>>,
     pub(crate) blocked: Mutex<Vec<Blocked>>,
     pub(crate) charges: Mutex<Vec<Charge>>,
+    pub(crate) tools: Mutex<Vec<(String, ProviderToolUse)>>,
 }
 
 impl Sink for Notes {
@@ -37,6 +38,10 @@ impl Sink for Notes {
     }
     fn blocked(&self, notice: Blocked) {
         self.blocked.lock().unwrap().push(notice);
+    }
+    fn provider_tool(&self, provider: &Endpoint, found: &ProviderToolUse) {
+        let notice = (provider.to_string(), found.clone());
+        self.tools.lock().unwrap().push(notice);
     }
     fn charged(&self, charge: Charge) {
         self.charges.lock().unwrap().push(charge);
@@ -166,6 +171,7 @@ pub(crate) struct World {
     pub(crate) policy: Policy,
     pub(crate) inspect: Allowlist,
     pub(crate) routes: Vec<Route>,
+    pub(crate) provider_tools: BTreeSet<ProviderTool>,
     pub(crate) limits: Limits,
     pub(crate) budgets: Budgets,
     pub(crate) rates: Rates,
@@ -191,6 +197,7 @@ impl World {
             policy: Policy::Deny,
             inspect: Allowlist::default(),
             routes: Vec::new(),
+            provider_tools: BTreeSet::new(),
             limits: Limits::default(),
             budgets: Budgets::default(),
             rates: Rates::default(),
@@ -283,6 +290,7 @@ impl World {
             policy: self.policy.clone(),
             inspect: self.inspect.clone(),
             routes: std::mem::take(&mut self.routes),
+            provider_tools: self.provider_tools.clone(),
             limits: self.limits.clone(),
         };
         let outside = Outside {

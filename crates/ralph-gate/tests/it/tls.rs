@@ -9,8 +9,27 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use crate::support::{OK, World, body, connect, header, status};
+
+/// Opens TLS for a name over a stream.
+pub(crate) async fn opened(
+    stream: DuplexStream,
+    roots: RootCertStore,
+    sni: &str,
+) -> std::io::Result<TlsStream<DuplexStream>> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from(sni.to_owned()).unwrap();
+    TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await
+}
 
 /// Speaks TLS for a name over a stream, and asks for a host in it.
 pub(crate) async fn https(
@@ -19,16 +38,7 @@ pub(crate) async fn https(
     sni: &str,
     host: &str,
 ) -> std::io::Result<String> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let name = ServerName::try_from(sni.to_owned()).unwrap();
-    let mut stream = TlsConnector::from(Arc::new(config))
-        .connect(name, stream)
-        .await?;
+    let mut stream = opened(stream, roots, sni).await?;
     let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();

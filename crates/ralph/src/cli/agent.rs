@@ -1,6 +1,8 @@
 //! Which agent does the work of a run, and what it logs in with.
 
-use ralph_core::net::Endpoint;
+use std::collections::BTreeSet;
+
+use ralph_core::net::{Endpoint, ProviderTool};
 use ralph_core::plan::{AgentPlan, Engine};
 use ralph_core::task::Contract;
 use ralph_gate::{Route, RouteError};
@@ -73,6 +75,7 @@ pub(super) async fn choose(
         model: args.model.clone(),
         auth: None,
         renew: None,
+        provider_tools: BTreeSet::new(),
     };
     access(&plan, context).await.map(Some)
 }
@@ -161,12 +164,17 @@ impl Access {
     }
 
     /// Returns what a plan says of it.
-    pub(super) fn plan(&self, asked: Option<&String>) -> AgentPlan {
+    pub(super) fn plan(
+        &self,
+        asked: Option<&String>,
+        provider_tools: &[ProviderTool],
+    ) -> AgentPlan {
         AgentPlan {
             name: self.preset.name.clone(),
             model: asked.cloned(),
             auth: self.login.as_ref().map(|login| login.mode.to_string()),
             renew: self.login.as_ref().map(|login| login.renew.clone()),
+            provider_tools: provider_tools.iter().copied().collect(),
         }
     }
 }

@@ -5,10 +5,11 @@ use std::path::Path;
 use ralph_core::id::CommitId;
 use ralph_core::net::suggest::{self, Suggestion};
 use ralph_core::net::{Allowlist, Endpoint, EntryError, Policy, Rules};
-use ralph_core::plan::{NetworkPlan, SuggestedHost};
+use ralph_core::plan::{AgentPlan, NetworkPlan, SuggestedHost};
 use ralph_engine::git::HostGit;
 
 use super::agent::Access;
+use super::args::RunArgs;
 use super::context::Context;
 use super::error::CliError;
 use super::planning::Source;
@@ -53,6 +54,16 @@ pub(super) fn plan(settings: &NetworkSettings, agent: &[String]) -> Result<Netwo
         model_requests_per_minute: (most > 0).then_some(most),
         suggested: Vec::new(),
     })
+}
+
+/// Returns the agent of a run, with the provider-side tools that the settings allow it.
+pub(super) fn agent_plan(
+    access: Option<&Access>,
+    args: &RunArgs,
+    context: &Context,
+) -> Result<Option<AgentPlan>, CliError> {
+    let allowed = context.settings()?.sandbox.network.provider_tools;
+    Ok(access.map(|access| access.plan(args.model.as_ref(), &allowed)))
 }
 
 /// Says that hosts are listed in vain, where they are.

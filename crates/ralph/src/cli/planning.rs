@@ -95,7 +95,7 @@ pub(super) async fn plan(
     require_git(&git).await?;
     secrets::refuse_in_task(&task.with_ticks(&BTreeSet::new()), &wiring.redactor)?;
     let contract = &task.contract;
-    let agent = access.map(|access| access.plan(args.model.as_ref()));
+    let agent = network::agent_plan(access, args, context)?;
     let sandbox = sandbox_name(args, Some(&task), context)?;
     container::require_known(&sandbox)?;
     let (container, limits) = container::sizes(&sandbox, contract, context).await?;

@@ -187,6 +187,8 @@ async fn gate(
             reachable = reachable.and(address);
         }
     }
+    let allowed = context.settings()?.sandbox.network.provider_tools;
+    let provider_tools = allowed.into_iter().collect();
     let run = RunId::parse("proxy").ok_or_else(|| cannot_start(&"it has no name"))?;
     let settings = Settings {
         identity: Identity {
@@ -196,6 +198,7 @@ async fn gate(
         policy: Policy::Deny,
         inspect: Allowlist::default(),
         routes: vec![route],
+        provider_tools,
         limits: Limits {
             idle: SILENCE,
             ..Limits::default()

@@ -2,7 +2,8 @@
 //! and whether it was taken up.
 
 use ralph_core::event::MessageState;
-use ralph_core::state::{Message, RunState};
+use ralph_core::net::ProviderToolAction;
+use ralph_core::state::{Message, RunState, ScreenedTool};
 use serde::Serialize;
 
 use crate::terminal::line::Line;
@@ -22,6 +23,12 @@ pub(super) struct Steering {
     /// Hosts that commands could not reach.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     blocked_hosts: Vec<Blocked>,
+    /// How many further hosts were blocked without being recorded one by one.
+    #[serde(skip_serializing_if = "is_zero")]
+    further_blocked: u64,
+    /// The work that requests to models asked the provider for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    provider_tools: Vec<ShownProviderTool>,
     /// Hosts that people have allowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     allowed_hosts: Vec<String>,
@@ -36,6 +43,32 @@ struct Blocked {
     host: String,
     /// The command that allows it.
     allow: String,
+}
+
+/// A provider-side tool in a request to a model, and the gate's decision about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct ShownProviderTool {
+    provider: String,
+    what: String,
+    action: ProviderToolAction,
+}
+
+impl From<&ScreenedTool> for ShownProviderTool {
+    fn from(tool: &ScreenedTool) -> Self {
+        Self {
+            provider: tool.provider.clone(),
+            what: tool.what.clone(),
+            action: tool.action,
+        }
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A message.
@@ -69,6 +102,8 @@ impl Steering {
         Self {
             is_over,
             blocked_hosts: blocked.collect(),
+            further_blocked: state.further_blocked,
+            provider_tools: state.provider_tools.iter().map(Into::into).collect(),
             allowed_hosts: state.allowed_hosts.iter().cloned().collect(),
             messages: state.messages.iter().map(Said::from).collect(),
         }
@@ -88,6 +123,22 @@ impl Steering {
         if more > 0 {
             told.push(("blocked", format!("and {more} more, in `--json`")));
         }
+        if self.further_blocked > 0 {
+            let count = self.further_blocked;
+            told.push((
+                "blocked",
+                format!("and {count} further hosts, in `egress.jsonl`"),
+            ));
+        }
+        let tools = self.provider_tools.iter().take(LISTED_HOSTS);
+        told.extend(tools.map(|tool| {
+            let ShownProviderTool {
+                provider,
+                what,
+                action,
+            } = tool;
+            ("provider", format!("{action}: {what} at {provider}"))
+        }));
         if !self.allowed_hosts.is_empty() {
             told.push(("allowed", self.allowed_hosts.join(", ")));
         }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ralph_core::net::ProviderTool;
 use serde::{Deserialize, Serialize};
 
 use super::problem::{self, ConfigError};
@@ -93,6 +94,8 @@ pub struct NetworkSettings {
     pub inspect: Vec<String>,
     /// How many requests to models a minute may have; 0 is any number.
     pub model_requests_per_minute: u32,
+    /// The work outside of the sandbox that requests to models may ask the provider for.
+    pub provider_tools: Vec<ProviderTool>,
 }
 
 /// A rule for the network.

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ralph_core::budget::Limits as Budgets;
-use ralph_core::net::{Entry, Host};
+use ralph_core::net::{Endpoint, Entry, Host};
 use ralph_core::ports::{Allowance, GateNews, Gatekeeper};
-use ralph_gate::{Audit, Blocked, Charge, Gate, Listener, Meter, Sink};
+use ralph_gate::{Audit, Blocked, Charge, Gate, Listener, Meter, ProviderToolUse, Sink};
 
 use super::port::Port;
 use super::records::Records;
@@ -76,6 +76,7 @@ impl Drop for Keeper {
         if let Some(gate) = self.gate.get() {
             gate.close();
         }
+        self.heard.records.flush();
     }
 }
 
@@ -119,6 +120,15 @@ impl Sink for Heard {
         });
     }
 
+    fn provider_tool(&self, provider: &Endpoint, found: &ProviderToolUse) {
+        self.tell(GateNews::ProviderTool {
+            provider: provider.host.to_string(),
+            what: found.what.clone(),
+            tool: found.kind,
+            action: found.action,
+        });
+    }
+
     fn charged(&self, charge: Charge) {
         self.tell(GateNews::Charged {
             model: charge.model,
@@ -131,8 +141,13 @@ impl Sink for Heard {
 impl Gatekeeper for Keeper {
     fn news(&self) -> Vec<GateNews> {
         let waiting = self.heard.news.lock();
-        let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *waiting)
+        let mut news = std::mem::take(&mut *waiting.unwrap_or_else(PoisonError::into_inner));
+        let further = self.gate.get().and_then(Gate::further_blocked);
+        news.extend(further.map(|further| GateNews::FurtherBlocked {
+            count: further.count,
+            examples: further.examples.iter().map(Host::to_string).collect(),
+        }));
+        news
     }
 
     fn allow_spending(&self, allowance: Allowance) {

@@ -3,10 +3,11 @@
 //! - [`Door`] carries connections from inside of a sandbox to the gate, and tells commands where it is.
 //! - [`Keeper`] is what the run knows of its gate: news, budgets, one more host.
 //! - [`Opening`] makes one from the plan of a run; [`Port`] is for agents without a container.
-//! - `records` is the file with one line for each decision.
+//! - `records` is the file with the decisions; `flood` summarises them where they are too many.
 
 mod authorities;
 mod door;
+mod flood;
 mod keeper;
 mod open;
 mod port;

@@ -1,12 +1,13 @@
 //! Opening the gate of a run.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::budget::{Limits as Budgets, Spent};
-use ralph_core::net::{Endpoint, Host};
+use ralph_core::net::{Endpoint, Host, ProviderTool};
 use ralph_core::plan::NetworkPlan;
 use ralph_core::ports::{Allowance, Clock, Gatekeeper as _};
 use ralph_core::price::PriceBook;
@@ -44,6 +45,8 @@ pub struct Opening {
     pub network: NetworkPlan,
     /// The credentials that it adds.
     pub routes: Vec<Route>,
+    /// The work outside of the sandbox that requests may ask model providers for.
+    pub provider_tools: BTreeSet<ProviderTool>,
     /// Providers whose addresses a person named: credentials are sent there even if they are private.
     /// Nothing else reaches them.
     pub named: Vec<Endpoint>,
@@ -76,6 +79,7 @@ impl Opening {
             policy: self.network.policy,
             inspect: self.network.inspect,
             routes: self.routes,
+            provider_tools: self.provider_tools,
             limits,
         };
         let outside = Outside {
@@ -152,6 +156,7 @@ mod tests {
             },
             network: NetworkPlan::default(),
             routes: vec![Route::openai_compatible("models", base, secret).unwrap()],
+            provider_tools: BTreeSet::new(),
             named: Vec::new(),
             prices: PriceBook::default(),
             records: PathBuf::from("/dev/null"),

@@ -1,4 +1,4 @@
-//! One line for each thing that the gate decided, in a file of the run.
+//! The run's record of what the gate decided: one line of JSON for each decision, or a summary of many.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -6,42 +6,42 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use ralph_core::printable;
 use ralph_core::secret::Redactor;
 use ralph_gate::Audit;
 use serde::Serialize;
 
-/// The most that is written: a sandbox can ask as often as it likes.
-const MOST_BYTES: u64 = 64 << 20;
+use super::flood::Flood;
 
-/// The file of a run that has a line in JSON for each decision. It is made with its first line.
+/// The file of a run that has the decisions of its gate. It is created with its first line.
 pub struct Records {
     path: PathBuf,
     redactor: Redactor,
     open: Mutex<Option<Open>>,
 }
 
-/// A line.
+/// A line for one decision.
 #[derive(Serialize)]
 struct Record<'a> {
     #[serde(flatten)]
     record: &'a Audit,
-    /// What ran in the sandbox when it ended, if anybody knows.
+    /// The command that ran in the sandbox when it ended, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<&'a str>,
 }
 
 struct Open {
     file: File,
-    bytes: u64,
+    flood: Flood,
 }
 
 impl Open {
-    /// Opens the file, or makes it; only its owner can read it.
+    /// Opens or creates the file; only its owner can read it.
     fn at(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.create(true).append(true).mode(0o600).open(path)?;
-        let bytes = file.metadata()?.len();
-        Ok(Self { file, bytes })
+        let flood = Flood::after(file.metadata()?.len());
+        Ok(Self { file, flood })
     }
 }
 
@@ -55,15 +55,26 @@ impl Records {
         }
     }
 
-    /// Adds a line. When the file is full, what is more is left out.
+    /// Adds a decision: as a line of its own, or to the summary of its host where there are too many.
     pub(super) fn add(&self, record: &Audit, command: Option<&str>) {
-        // The connection that it tells about has ended; nothing can be taken back any more.
-        self.write(&Record { record, command }).ok();
+        // The connection has ended; nothing can be taken back any more.
+        self.write(record, command).ok();
     }
 
-    fn write(&self, record: &Record<'_>) -> io::Result<()> {
-        let line = serde_json::to_string(record)?;
-        let line = format!("{}\n", self.redactor.redact(&line));
+    /// Writes the summaries of all decisions that no line has yet.
+    pub(super) fn flush(&self) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = open.as_mut() {
+            for summary in open.flood.rest() {
+                // As above.
+                self.line(&summary)
+                    .and_then(|line| open.file.write_all(line.as_bytes()))
+                    .ok();
+            }
+        }
+    }
+
+    fn write(&self, record: &Audit, command: Option<&str>) -> io::Result<()> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.is_none() {
             *open = Some(Open::at(&self.path)?);
@@ -71,10 +82,125 @@ impl Records {
         let Some(open) = open.as_mut() else {
             return Ok(());
         };
-        if open.bytes + line.len() as u64 > MOST_BYTES {
-            return Ok(());
+        let line = self.line(&Record { record, command })?;
+        if open.flood.is_single(record, line.len() as u64) {
+            return open.file.write_all(line.as_bytes());
         }
-        open.bytes += line.len() as u64;
-        open.file.write_all(line.as_bytes())
+        match open.flood.count(record) {
+            Some(summary) => open.file.write_all(self.line(&summary)?.as_bytes()),
+            None => Ok(()),
+        }
+    }
+
+    fn line(&self, value: &impl Serialize) -> io::Result<String> {
+        let line = serde_json::to_string(value)?;
+        Ok(format!(
+            "{}\n",
+            printable::json(&self.redactor.redact(&line))
+        ))
+    }
+}
+
+impl Drop for Records {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use ralph_core::id::RunId;
+    use ralph_core::net::{Decider, Decision, Reason};
+    use ralph_gate::{Identity, Listener};
+    use serde_json::Value;
+
+    use super::*;
+
+    fn decision(host: &str, is_allowed: bool) -> Audit {
+        Audit {
+            at: Timestamp::UNIX_EPOCH,
+            identity: Identity {
+                run: RunId::parse("run-1").unwrap(),
+                sandbox: "docker".to_owned(),
+            },
+            listener: Listener::Dns,
+            host: host.to_owned(),
+            port: 53,
+            request: None,
+            detail: None,
+            decision: if is_allowed {
+                Decision::allowed(Reason::Listed, Decider::Policy)
+            } else {
+                Decision::denied(Reason::BlockedByAllowlist, Decider::Policy)
+            },
+            status: None,
+            bytes_out: 1,
+            bytes_in: 0,
+            duration_ms: 0,
+        }
+    }
+
+    /// Writes decisions, and returns the lines and the size of the file.
+    fn written(decisions: impl Iterator<Item = Audit>) -> (Vec<Value>, u64) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("egress.jsonl");
+        let records = Records::at(path.clone(), Redactor::new(Vec::new()));
+        for decision in decisions {
+            records.add(&decision, Some("pip \u{202e}install"));
+        }
+        drop(records);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(
+            !text.contains('\u{202e}'),
+            "it changes the order of what is shown"
+        );
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        (lines.collect(), std::fs::metadata(&path).unwrap().len())
+    }
+
+    /// Returns how many decisions of a verdict the lines stand for.
+    fn count(lines: &[Value], verdict: &str) -> u64 {
+        let lines = lines.iter().filter(|line| line["verdict"] == verdict);
+        lines.map(|line| line["count"].as_u64().unwrap_or(1)).sum()
+    }
+
+    #[test]
+    fn a_flood_of_made_up_lookups_loses_no_allowed_request() {
+        let flood = (0..144_000).map(|number| decision(&format!("x{number}.evil.example"), false));
+        let (lines, bytes) = written(flood.enumerate().flat_map(|(number, denied)| {
+            let allowed = (number % 1_000 == 999).then(|| decision("pypi.example", true));
+            [Some(denied), allowed].into_iter().flatten()
+        }));
+        let allowed = lines.iter().filter(|line| line["host"] == "pypi.example");
+        assert_eq!(allowed.count(), 144, "each has a line of its own");
+        assert_eq!(count(&lines, "denied"), 144_000);
+        assert!(bytes < 8 << 20, "{bytes}");
+        let shared = lines
+            .iter()
+            .find(|line| line["examples"].is_array())
+            .unwrap();
+        assert_eq!(shared["host"], "");
+    }
+
+    #[test]
+    fn a_flood_of_allowed_requests_is_counted_exactly_in_a_bounded_file() {
+        let flood = (0..150_000).map(|number| decision(&format!("x{}.example", number % 7), true));
+        let (lines, bytes) = written(flood);
+        assert_eq!(count(&lines, "allowed"), 150_000);
+        let sent = |line: &Value| line["bytes_out"].as_u64().unwrap();
+        assert_eq!(lines.iter().map(sent).sum::<u64>(), 150_000);
+        assert!(bytes < 33 << 20, "{bytes}");
+    }
+
+    #[test]
+    fn refusals_have_lines_of_their_own_again_after_a_flood() {
+        let mut late = decision("late.example", false);
+        late.at += jiff::SignedDuration::from_hours(1);
+        let flood = (0..10_000).map(|_| decision("evil.example", false));
+        let (lines, _) = written(flood.chain([late]));
+        assert_eq!(count(&lines, "denied"), 10_001);
+        let late = lines.iter().find(|line| line["host"] == "late.example");
+        assert!(late.unwrap().get("count").is_none());
     }
 }

@@ -143,6 +143,7 @@ mod tests {
             host: "api.anthropic.com".to_owned(),
             port: 443,
             request: Some(format!("POST {path}")),
+            detail: None,
             decision: Decision::allowed(Reason::CredentialRoute, Decider::Credential),
             status: Some(200),
             bytes_out: 0,

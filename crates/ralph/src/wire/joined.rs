@@ -1,10 +1,11 @@
 //! What joins a run to the world besides its model: the gate, and the agent behind it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use ralph_core::net::ProviderTool;
 use ralph_core::plan::{NetworkPlan, RunPlan};
 use ralph_core::ports::{Agent, Gatekeeper};
 use ralph_gate::{Gate, Identity, Route};
@@ -68,6 +69,7 @@ impl Wiring {
             },
             network: plan.network.clone().unwrap_or_default(),
             routes: Vec::from_iter(route),
+            provider_tools: provider_tools(plan),
             named: Vec::from_iter(named),
             prices: self.models.prices()?,
             records: directory.join(EGRESS),
@@ -104,6 +106,14 @@ impl Wiring {
             )),
         }
     }
+}
+
+/// Returns the provider-side tools that the plan allows the agent.
+fn provider_tools(plan: &RunPlan) -> BTreeSet<ProviderTool> {
+    let agent = plan.agent.as_ref();
+    agent
+        .map(|agent| agent.provider_tools.clone())
+        .unwrap_or_default()
 }
 
 impl Told {

@@ -3,7 +3,8 @@
 use std::fs;
 use std::sync::Arc;
 
-use ralph_core::event::Event;
+use ralph_core::event::{Event, MessageState};
+use ralph_core::net::{ProviderTool, ProviderToolAction};
 use ralph_core::plan::{NetworkPlan, RunPlan};
 use ralph_core::run::{PauseReason, RunStatus};
 use ralph_core::secret::Redactor;
@@ -229,6 +230,61 @@ fn a_host_can_be_allowed_for_later_runs_too() {
         ),
     };
     assert_eq!(seen, expected);
+}
+
+#[test]
+fn hosts_of_a_flood_and_tools_of_the_provider_are_shown() {
+    let ralph = Ralph::new();
+    contained(&ralph);
+    let dir = ralph.dir(ONE);
+    let mut journal = Journal::open(&dir, Arc::new(Stopped), Redactor::default()).unwrap();
+    let further = |count| Event::FurtherHostsBlocked {
+        count,
+        examples: Vec::new(),
+    };
+    let screened = Event::ProviderToolScreened {
+        provider: "api.example".into(),
+        what: "a URL at `evil.example`".into(),
+        tool: Some(ProviderTool::Urls),
+        action: ProviderToolAction::Refused,
+    };
+    let events = vec![further(12_000), further(345), screened];
+    journal.append_all(events).unwrap();
+    drop(journal);
+    let shown = ralph.run(&["show", "one"]).stdout;
+    let lines = "           and 12345 further hosts, in `egress.jsonl`\n  \
+                 provider refused: a URL at `evil.example` at api.example\n";
+    assert!(shown.contains(lines), "{shown}");
+    let shown = ralph.json(&["show", "one", "--json"]);
+    assert_eq!(shown["further_blocked"], 12_345);
+    assert_eq!(
+        shown["provider_tools"],
+        json!([{"provider": "api.example", "what": "a URL at `evil.example`", "action": "refused"}])
+    );
+}
+
+#[test]
+fn json_output_and_the_journal_have_no_character_that_changes_what_is_shown() {
+    let ralph = Ralph::new();
+    contained(&ralph);
+    let dir = ralph.dir(ONE);
+    let mut journal = Journal::open(&dir, Arc::new(Stopped), Redactor::default()).unwrap();
+    let text = "a\u{9b}31mb\u{202e}c\u{2066}d\u{61c}e\u{7f}f";
+    let moved = Event::MessageMoved {
+        id: "1".into(),
+        text: text.into(),
+        to: MessageState::Queued,
+    };
+    journal.append_all(vec![moved]).unwrap();
+    drop(journal);
+    let printed = ralph.run(&["show", "one", "--json"]).stdout;
+    let written = fs::read_to_string(dir.journal()).unwrap();
+    for shown in [&printed, &written] {
+        let is_deceptive = |c: char| text.contains(c) && !c.is_ascii_alphanumeric();
+        assert!(!shown.contains(is_deceptive), "{shown:?}");
+    }
+    let shown: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(shown["messages"][0]["text"], text, "nothing is lost");
 }
 
 #[test]

@@ -98,10 +98,12 @@ fn hosts_are_refused_where_they_make_no_sense() {
     let many = (0..2_000).map(|number| blocked(&format!("h{number}.example"), 443));
     let state = after(many);
     assert_eq!(state.blocked_hosts.len(), 1_000);
+    assert_eq!(state.further_blocked, 1_000, "the others are counted");
     assert!(
-        state.is_blocked("another.example", 443),
-        "there is no room for it"
+        state.is_blocked("h1999.example", 443),
+        "the newest are kept"
     );
+    assert!(!state.is_blocked("h0.example", 443), "and announced again");
 }
 
 #[test]

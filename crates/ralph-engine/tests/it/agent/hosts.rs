@@ -1,6 +1,8 @@
 //! Hosts that commands want to reach, and people who let them.
 
 use ralph_core::event::Event;
+use ralph_core::net::{ProviderTool, ProviderToolAction};
+use ralph_core::ports::GateNews;
 use ralph_core::run::{Command, PauseReason, RunStatus};
 
 use super::script::ScriptedAgent;
@@ -76,6 +78,32 @@ async fn a_host_is_allowed_while_the_agent_works() {
         log.contains("allow: commands can reach `a.example` from now on"),
         "{log}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_at_the_gate_and_tools_of_the_provider_are_in_the_journal() {
+    let world = World::new("");
+    let tool = || GateNews::ProviderTool {
+        provider: "api.example".into(),
+        what: "the tool `web_search`".into(),
+        tool: Some(ProviderTool::WebSearch),
+        action: ProviderToolAction::Removed,
+    };
+    let further = GateNews::FurtherBlocked {
+        count: 7,
+        examples: vec!["x.example".into()],
+    };
+    world
+        .gate
+        .news
+        .lock()
+        .unwrap()
+        .extend([tool(), further, tool()]);
+    let agent = ScriptedAgent::new(&[DOING]);
+    assert_eq!(world.work(agent).await, RunStatus::Succeeded);
+    let state = world.state();
+    assert_eq!(state.further_blocked, 7);
+    assert_eq!(state.provider_tools.len(), 1, "it is recorded once");
 }
 
 fn blocked(events: &[Event]) -> usize {

@@ -1,5 +1,7 @@
 //! What commands may reach, and the gate that decides about it.
 
+use std::collections::BTreeSet;
+
 use ralph_core::id::RunId;
 use ralph_core::net::Policy;
 use ralph_core::plan::NetworkPlan;
@@ -80,6 +82,7 @@ async fn open(network: NetworkPlan, wiring: &Wiring) -> Result<Gate, CliError> {
         },
         network,
         routes: Vec::new(),
+        provider_tools: BTreeSet::new(),
         named: Vec::new(),
         prices: PriceBook::default(),
         records: wiring.state.root().join("preflight"),

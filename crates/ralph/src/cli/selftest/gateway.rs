@@ -78,6 +78,7 @@ impl Gateway {
             },
             network: plan.clone(),
             routes: Vec::from_iter(route),
+            provider_tools: [].into(),
             named: Vec::from_iter(named),
             prices: PriceBook::default(),
             records: records.clone(),
@@ -154,7 +155,10 @@ impl Gateway {
     pub(super) fn policy(&self) -> Outcome {
         let refused = self.keeper.news().into_iter().find_map(|news| match news {
             GateNews::Blocked { host, .. } => Some(host),
-            GateNews::Charged { .. } | GateNews::Refused { .. } => None,
+            GateNews::Charged { .. }
+            | GateNews::Refused { .. }
+            | GateNews::FurtherBlocked { .. }
+            | GateNews::ProviderTool { .. } => None,
         });
         let policy = preflight::told(&self.plan);
         Outcome::Passed(match refused {

@@ -1,6 +1,7 @@
 //! What an agent's program does in the sandbox, and what happens at the gate.
 
 use ralph_core::event::{Event, MessageState};
+use ralph_core::net::{ProviderTool, ProviderToolAction};
 use ralph_core::ports::{AgentEnd, AgentEvent, AgentReport};
 use ralph_core::state::{RunState, host_entry};
 
@@ -39,6 +40,21 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
                 "blocked: {host}:{port}, {reason}{by}; `ralph allow {run} {entry}` lets it through"
             ))]
         }
+        Event::FurtherHostsBlocked { count, examples } => {
+            vec![warning(&further_blocked(*count, examples))]
+        }
+        Event::ProviderToolScreened {
+            provider,
+            what,
+            tool,
+            action,
+        } => {
+            let text = provider_tool(provider, what, *tool, *action);
+            vec![match action {
+                ProviderToolAction::Allowed => aside(&text),
+                ProviderToolAction::Removed | ProviderToolAction::Refused => warning(&text),
+            }]
+        }
         Event::HostAllowed { host } => vec![Line::of("  » ").plain(&format!("{host} is allowed"))],
         Event::MessageMoved { text, to, .. } => {
             let state = match to {
@@ -50,6 +66,36 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
         }
         _ => Vec::new(),
     }
+}
+
+/// Describes blocked hosts that have no lines of their own.
+fn further_blocked(count: u64, examples: &[String]) -> String {
+    let hosts = format::plural(count, "further host", "further hosts");
+    match examples {
+        [] => format!("blocked: {hosts}"),
+        examples => format!("blocked: {hosts}, such as {}", examples.join(", ")),
+    }
+}
+
+/// Describes the gate's decision about a provider-side tool.
+fn provider_tool(
+    provider: &str,
+    what: &str,
+    tool: Option<ProviderTool>,
+    action: ProviderToolAction,
+) -> String {
+    let decided = match action {
+        ProviderToolAction::Allowed => "sent with",
+        ProviderToolAction::Removed => "sent without",
+        ProviderToolAction::Refused => "refused because of",
+    };
+    let more = match (tool, action) {
+        (None, _) | (_, ProviderToolAction::Allowed) => String::new(),
+        (Some(tool), ProviderToolAction::Removed | ProviderToolAction::Refused) => {
+            format!("; `{tool}` in `sandbox.network.provider_tools` allows it")
+        }
+    };
+    format!("a request to {provider} was {decided} {what}{more}")
 }
 
 /// Says what wanted to reach a host, shortened.

@@ -138,17 +138,35 @@ pub fn plan(plan: &RunPlan) -> Vec<Line> {
             .as_ref()
             .map(|network| field("network", &reach(network))),
     );
+    lines.extend(plan.network.as_ref().and_then(uninspected));
     lines.extend([
         worker(plan),
         field("tests", &plan.test_command),
         field("budgets", &budgets::limits(&plan.limits)),
     ]);
+    lines.extend(provider_tools(plan));
     lines.extend(
         plan.network
             .iter()
             .flat_map(|network| suggested(&network.suggested)),
     );
     lines
+}
+
+/// Names the allowed hosts where a command can use a credential of its own unseen.
+fn uninspected(network: &NetworkPlan) -> Option<Line> {
+    let hosts = network.uninspected();
+    let hosts = (!hosts.is_empty()).then(|| hosts.join(", "))?;
+    let risk = "a command can use a credential of its own there";
+    Some(field("", &format!("not inspected: {hosts} · {risk}")))
+}
+
+/// Lists the work outside of the sandbox that requests may ask the provider for.
+fn provider_tools(plan: &RunPlan) -> Option<Line> {
+    let allowed = &plan.agent.as_ref()?.provider_tools;
+    let names: Vec<&str> = allowed.iter().map(|tool| tool.name()).collect();
+    let text = format!("may be asked for {}", names.join(", "));
+    (!names.is_empty()).then(|| field("provider", &text))
 }
 
 /// Says which hosts the project names that commands cannot reach.

@@ -57,6 +57,8 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::AgentCharged { .. }
         | Event::AgentFinished { .. }
         | Event::HostBlocked { .. }
+        | Event::FurtherHostsBlocked { .. }
+        | Event::ProviderToolScreened { .. }
         | Event::HostAllowed { .. }
         | Event::MessageMoved { .. } => agent::lines(&record.event, state, style),
         Event::CommitsImported { .. }
@@ -124,6 +126,8 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
         | Event::TestChangesApproved { .. }
         | Event::AgentFinished { .. }
         | Event::HostBlocked { .. }
+        | Event::FurtherHostsBlocked { .. }
+        | Event::ProviderToolScreened { .. }
         | Event::HostAllowed { .. }
         | Event::MessageMoved { .. }
         | Event::StatusChanged { .. }

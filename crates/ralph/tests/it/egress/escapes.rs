@@ -197,6 +197,8 @@ impl Prison {
             GateNews::Blocked { host, port, .. } => (host.as_str(), *port),
             GateNews::Charged { model, .. } => panic!("{model} was paid for"),
             GateNews::Refused { status } => panic!("a provider answered {status}"),
+            GateNews::FurtherBlocked { count, .. } => panic!("{count} further hosts"),
+            GateNews::ProviderTool { what, .. } => panic!("{what} was asked for"),
         });
         let hosts: Vec<(&str, u16)> = hosts.collect();
         let distinct: BTreeSet<(&str, u16)> = hosts.iter().copied().collect();

@@ -92,6 +92,7 @@ fn gate(internet: &Arc<FakeInternet>, plan: Plan, records: PathBuf) -> (Gate, Ar
         policy: Policy::Allowlist(list(plan.allow)),
         inspect: list(plan.inspect),
         routes: plan.routes,
+        provider_tools: [].into(),
         limits: Limits::default(),
     };
     let mut roots = RootCertStore::empty();

@@ -157,3 +157,18 @@ fn an_agent() {
 "]]
     );
 }
+
+#[test]
+fn a_flood_and_tools_of_the_provider() {
+    let [_, gate] = shown([story::beginning(), story::gate()], Mode::Plain);
+    assert_data_eq!(
+        gate,
+        str![[r"
+  ⚠ blocked: 12,345 further hosts, such as x1.evil.example, x2.evil.example
+  ⚠ a request to api.anthropic.com was sent without the tool `web_search_20250305`; `web_search` in `sandbox.network.provider_tools` allows it
+  ⚠ a request to api.anthropic.com was refused because of a stored `prompt`
+  a request to api.anthropic.com was sent with a URL at `pictures.example`
+
+"]]
+    );
+}

@@ -9,6 +9,7 @@ use ralph_core::event::{
 };
 use ralph_core::id::{CommitId, Digest, RunId, TaskId};
 use ralph_core::money::Usd;
+use ralph_core::net::{ProviderTool, ProviderToolAction};
 use ralph_core::plan::{Delivery, Engine, RunPlan};
 use ralph_core::ports::{
     AgentEnd, AgentEvent, AgentReport, Ended, Isolation, PullRequest, PullState, SandboxId, Usage,
@@ -415,6 +416,34 @@ pub(super) fn verdict() -> Vec<Event> {
         },
         pull(PullState::Open, false),
         status(RunStatus::Succeeded),
+    ]
+}
+
+/// What the gate reports besides single hosts.
+pub(super) fn gate() -> Vec<Event> {
+    vec![
+        Event::FurtherHostsBlocked {
+            count: 12_345,
+            examples: vec!["x1.evil.example".into(), "x2.evil.example".into()],
+        },
+        Event::ProviderToolScreened {
+            provider: "api.anthropic.com".into(),
+            what: "the tool `web_search_20250305`".into(),
+            tool: Some(ProviderTool::WebSearch),
+            action: ProviderToolAction::Removed,
+        },
+        Event::ProviderToolScreened {
+            provider: "api.anthropic.com".into(),
+            what: "a stored `prompt`".into(),
+            tool: None,
+            action: ProviderToolAction::Refused,
+        },
+        Event::ProviderToolScreened {
+            provider: "api.anthropic.com".into(),
+            what: "a URL at `pictures.example`".into(),
+            tool: Some(ProviderTool::Urls),
+            action: ProviderToolAction::Allowed,
+        },
     ]
 }
 

