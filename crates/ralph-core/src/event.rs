@@ -288,6 +288,19 @@ pub enum Event {
     /// The run's files are in the side ref.
     StateSaved { reference: String, commit: CommitId },
 
+    /// Intent: the checks are about to run at the base commit, before any work.
+    BaselineStarted { commit: CommitId },
+    /// The checks ran at the base commit, or their results are known from an earlier run.
+    BaselineFinished {
+        commit: CommitId,
+        contract: Digest,
+        checks: Vec<CheckResult>,
+        /// The names of the checks that are green there.
+        green: Vec<String>,
+        cached: bool,
+    },
+    /// Intent: the command of a check is about to run.
+    CheckStarted { command: String },
     /// Intent: a commit is about to be verified in a clean room.
     VerifyStarted { head: CommitId },
     /// The clean room has spoken.

@@ -16,12 +16,16 @@ use crate::run::{self, Command, RunStatus};
 use crate::task::Mode;
 use crate::verdict::{TestCount, VerifyFinding};
 
+mod baseline;
 mod consultation;
+mod deaths;
 mod iterations;
 mod open;
 mod steering;
 
+pub use baseline::Baseline;
 pub use consultation::Consultation;
+pub use deaths::{DeadlyCommand, MAX_DEATHS};
 pub use open::OpenIteration;
 pub use steering::{MAX_MESSAGE_BYTES, MAX_WAITING_MESSAGES, Message, ScreenedTool, host_entry};
 
@@ -78,6 +82,12 @@ pub struct RunState {
     pub verified_tests: Option<TestCount>,
     /// What qualifies that verdict, the most important first.
     pub findings: Vec<VerifyFinding>,
+    /// The checks at the base commit, before any work.
+    pub baseline: Option<Baseline>,
+    /// The command that runs, as far as the records say.
+    pub(crate) running_command: Option<String>,
+    /// The command during which the program died last, and how often in a row.
+    pub died_during: Option<DeadlyCommand>,
     /// The changes to existing tests that a person approved last.
     pub approved_tests: Option<Digest>,
     /// The figures of the last finished iteration.
@@ -160,6 +170,9 @@ impl RunState {
             verified: None,
             verified_tests: None,
             findings: Vec::new(),
+            baseline: None,
+            running_command: None,
+            died_during: None,
             approved_tests: None,
             last_metrics: None,
             loop_scores: Vec::new(),
@@ -214,6 +227,7 @@ impl RunState {
         self.seq = record.seq;
         self.updated_at = record.at;
         self.active = self.active.max(Duration::from_millis(record.active_ms));
+        self.note_deaths(&record.event);
         match &record.event {
             Event::RunCreated { .. }
             | Event::Tamper { .. }
@@ -222,6 +236,8 @@ impl RunState {
             | Event::PushStarted { .. }
             | Event::StateSaved { .. }
             | Event::VerifyStarted { .. }
+            | Event::BaselineStarted { .. }
+            | Event::CheckStarted { .. }
             | Event::Gutter { .. }
             | Event::QuotaCountdown { .. }
             | Event::SandboxChecked { .. }
@@ -252,6 +268,7 @@ impl RunState {
             | Event::BoxesTicked { .. }
             | Event::VerifyFinished { .. }
             | Event::TestChangesApproved { .. }
+            | Event::BaselineFinished { .. }
             | Event::SuccessRefused { .. } => self.apply_work(&record.event),
             Event::DoctorAsked { .. }
             | Event::DoctorReplied { .. }
@@ -371,6 +388,18 @@ impl RunState {
                 let mut checks = checks.iter();
                 let test = checks.find(|check| check.name == "test_command");
                 self.verified_tests = test.and_then(|check| check.tests);
+            }
+            Event::BaselineFinished {
+                commit,
+                checks,
+                green,
+                ..
+            } => {
+                self.baseline = Some(Baseline {
+                    commit: commit.clone(),
+                    checks: checks.clone(),
+                    green: green.clone(),
+                });
             }
             Event::TestChangesApproved { digest } => self.approved_tests = Some(digest.clone()),
             Event::SuccessRefused { reasons, iteration } => {

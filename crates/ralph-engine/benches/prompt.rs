@@ -114,6 +114,7 @@ fn snapshot(files: &Files, dir: &RunDir) -> Snapshot {
             output_tail: durable::tail(&output, 64 << 10).expect("a file can be read"),
             file: format!(".ralph/iterations/{last}/test_output.txt"),
         }),
+        already_green: Vec::new(),
         refusals: vec!["the tests are red".into()],
         limits: Limits::default(),
         spent: Spent::default(),

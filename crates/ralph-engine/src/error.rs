@@ -2,6 +2,7 @@
 
 use ralph_core::ports::{ModelError, Problem, SandboxError, ScmError};
 use ralph_core::run::PauseReason;
+use ralph_core::state::DeadlyCommand;
 
 use crate::durable::{self, StoreError};
 use crate::git::GitError;
@@ -10,6 +11,9 @@ use crate::journal::JournalError;
 /// Why a run cannot go on by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
+    /// The program died too often while the same command ran.
+    #[error("ralph died {} times in a row while `{}` ran", .0.deaths, .0.command)]
+    CrashLoop(DeadlyCommand),
     /// The state directory.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -92,6 +96,9 @@ impl RunError {
                 "something other than ralph changed it: put the file back, or start over with `ralph run --new`"
                     .into()
             }
+            Self::CrashLoop(_) => {
+                "find out whether it kills its parent or uses up the memory of the machine, change the task or the sandbox, then `ralph resume`, which repeats it".into()
+            }
             Self::Stopped | Self::Interrupted | Self::Sandbox(SandboxError::Interrupted { .. }) => {
                 "`ralph resume` continues".into()
             }
@@ -111,6 +118,7 @@ impl RunError {
             | Self::Scm(_)
             | Self::Model(_)
             | Self::Unfit(_)
+            | Self::CrashLoop(_)
             | Self::Contract(_) => PauseReason::Broken {
                 what: self.to_string(),
                 fix: self.hint(),

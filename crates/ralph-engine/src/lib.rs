@@ -17,6 +17,7 @@
 
 mod actions;
 mod agent;
+mod baseline;
 mod capture;
 mod clean_room;
 pub mod contract;

@@ -160,6 +160,10 @@ pub async fn drive(
     };
     let events: Vec<Event> = [opened, preparing].into_iter().chain(approved).collect();
     journal.append_all(events)?;
+    if let Some(deadly) = journal.state().crash_loop() {
+        let error = RunError::CrashLoop(deadly.clone());
+        return settle(&mut journal, &error);
+    }
     let door = outside.gate.clone().map_or(Door::Missing, Door::Kept);
     live::reopen(&mut journal, &door)?;
     let control = Control::new(Mailbox::new(dir.commands()), interrupt, door);
@@ -181,6 +185,7 @@ fn settle(journal: &mut Journal, error: &RunError) -> Result<RunStatus, RunError
         | RunError::Scm(_)
         | RunError::Model(_)
         | RunError::Unfit(_)
+        | RunError::CrashLoop(_)
         | RunError::Contract(_) => RunStatus::Paused(error.pause_reason()),
     };
     journal.append(Event::StatusChanged {
@@ -302,6 +307,9 @@ impl Run {
             }
             if !self.is_checked {
                 self.check_sandbox().await?;
+            }
+            if let Some(status) = self.take_baseline().await? {
+                return self.end(status).await;
             }
             iteration::iterate(self).await?;
         }

@@ -175,6 +175,12 @@ impl RunDir {
         &self.root
     }
 
+    /// Returns where the results of checks at base commits are kept, for all runs.
+    pub fn baselines(&self) -> PathBuf {
+        let state_directory = self.root.ancestors().nth(2);
+        state_directory.unwrap_or(&self.root).join("baselines")
+    }
+
     /// Returns the journal.
     pub fn journal(&self) -> PathBuf {
         self.root.join("journal.jsonl")

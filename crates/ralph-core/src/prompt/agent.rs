@@ -1,7 +1,7 @@
 //! The prompt of an agent's program: it reads the files itself, so it is told where they are and
 //! what is expected of one invocation.
 
-use super::build::item;
+use super::build::{already_green, item};
 use super::cap::{self, MAX_AGENT_PART_BYTES};
 use super::plain::plain;
 
@@ -16,6 +16,8 @@ pub struct AgentSnapshot {
     pub open_boxes: Vec<String>,
     /// The command that must be green.
     pub test_command: Option<String>,
+    /// The checks that were green before any work.
+    pub already_green: Vec<String>,
     /// Why the last wish to end with success was refused.
     pub refusals: Vec<String>,
     /// The end of the error log.
@@ -57,6 +59,10 @@ pub fn build_agent(snapshot: &AgentSnapshot) -> String {
     part(&mut prompt, "Boxes that are open", &boxes(snapshot));
     if let Some(command) = &snapshot.test_command {
         part(&mut prompt, "The test command", command);
+    }
+    if !snapshot.already_green.is_empty() {
+        let text = already_green(&snapshot.already_green);
+        part(&mut prompt, "Already green before any work", &text);
     }
     part(
         &mut prompt,

@@ -134,6 +134,10 @@ fn output(page: &mut Page, last: Option<&LastOutput>) {
 
 /// What the runner has to say about the previous iteration, if anything.
 fn feedback(page: &mut Page, snapshot: &Snapshot) {
+    if !snapshot.already_green.is_empty() {
+        page.heading("Already green before any work");
+        page.say(&already_green(&snapshot.already_green));
+    }
     if !snapshot.refusals.is_empty() {
         page.heading("The last stop_success was refused");
         page.say(
@@ -145,6 +149,21 @@ fn feedback(page: &mut Page, snapshot: &Snapshot) {
     }
     circling(page, snapshot);
     messages(page, snapshot);
+}
+
+/// Says which checks prove nothing about the work.
+pub(super) fn already_green(names: &[String]) -> String {
+    /// How many are named.
+    const SHOWN: usize = 40;
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|check| name(check)).collect();
+    let more = match names.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "These checks were green at the base commit, so they are no evidence that work was done: `{}`{more}.",
+        shown.join("`, `")
+    )
 }
 
 /// What people have said since the last prompt.

@@ -20,6 +20,8 @@ pub struct Snapshot {
     pub git: GitSummary,
     /// The last run of the test command, if it ran.
     pub last_output: Option<LastOutput>,
+    /// The checks that were green before any work.
+    pub already_green: Vec<String>,
     /// Why the last `stop_success` was refused, one reason each.
     pub refusals: Vec<String>,
     /// What the run may spend.

@@ -162,6 +162,40 @@ fn ran() -> ActionResult {
     }
 }
 
+/// Opens the run again while it was at work, as after a death.
+fn reopened(epoch: u32) -> Event {
+    Event::RunOpened { epoch, pid: 1 }
+}
+
+#[test]
+fn deaths_at_the_same_command_are_counted_until_a_person_decides() {
+    let running = || Event::StatusChanged {
+        status: RunStatus::Running,
+    };
+    let check = |command: &str| Event::CheckStarted {
+        command: command.into(),
+    };
+    let paused = Event::StatusChanged {
+        status: RunStatus::Paused(PauseReason::Person),
+    };
+    let deaths = |events: &[Event]| {
+        let state = after(events.to_vec());
+        let deadly = state.died_during.clone();
+        (
+            deadly.map_or(0, |deadly| deadly.deaths),
+            state.crash_loop().is_some(),
+        )
+    };
+    let mut events = vec![reopened(1), running(), check("a"), reopened(2)];
+    assert_eq!(deaths(&events), (1, false));
+    events.extend([running(), check("a"), reopened(3)]);
+    assert_eq!(deaths(&events), (2, true));
+    let other = [&events[..], &[running(), check("b"), reopened(4)]].concat();
+    assert_eq!(deaths(&other), (1, false));
+    let decided = [&events[..], &[paused, reopened(4)]].concat();
+    assert_eq!(deaths(&decided), (0, false));
+}
+
 #[test]
 fn a_journal_without_a_creation_is_no_run() {
     assert!(RunState::fold(&[]).is_none());

@@ -93,6 +93,9 @@ impl Run {
             });
         }
         let before = SandboxGit::new(&*self.sandbox).snapshot().await?;
+        self.journal.append(Event::CheckStarted {
+            command: command.to_owned(),
+        })?;
         let mut capture = Capture::new(&self.outside.redactor);
         let outcome = self
             .exec(Exec::shell(command, CHECK_TIMEOUT), &mut capture)

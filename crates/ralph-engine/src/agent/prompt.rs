@@ -20,6 +20,11 @@ impl Run {
                 .map(|checkbox| format!("{} {}", checkbox.id, checkbox.text))
                 .collect(),
             test_command: self.pinned.contract().test_command.clone(),
+            already_green: state
+                .baseline
+                .as_ref()
+                .map(|baseline| baseline.green.clone())
+                .unwrap_or_default(),
             refusals: state.refusals.clone(),
             errors_tail: self.files.errors_tail()?,
             messages: state

@@ -53,6 +53,11 @@ impl Run {
                 },
             },
             last_output: self.last_output(last)?,
+            already_green: state
+                .baseline
+                .as_ref()
+                .map(|baseline| baseline.green.clone())
+                .unwrap_or_default(),
             refusals: state.refusals.clone(),
             limits: self.pinned.contract().limits(),
             spent: self.spent(),

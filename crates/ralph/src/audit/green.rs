@@ -20,6 +20,13 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
         return Outcome::NotApplicable("the run has not succeeded");
     };
     let mut findings = Findings::default();
+    let baseline = evidence.records("baseline_finished").next_back();
+    if let Some(baseline) = baseline
+        && evidence.records("iteration_started").next().is_none()
+    {
+        nothing_to_do(evidence, baseline, &mut findings);
+        return Outcome::Checked(findings);
+    }
     let verdict = evidence
         .records("verify_finished")
         .rfind(|record| record.number < succeeded.number);
@@ -33,6 +40,34 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
     Outcome::Checked(findings)
 }
 
+/// Checks a success without any work: every check was green at the base commit, and nothing was
+/// delivered.
+fn nothing_to_do(evidence: &Evidence<'_>, baseline: &Record, findings: &mut Findings) {
+    let name = baseline.name();
+    let base = evidence.planned("base");
+    if baseline.text("commit") != base {
+        findings.fail(format!("{name} is not about the base commit {base}"));
+    }
+    let green = baseline.event()["green"].as_array();
+    let green: BTreeSet<&str> = green
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    each_check(baseline, findings);
+    for check in baseline.event()["checks"].as_array().into_iter().flatten() {
+        let called = check["name"].as_str().unwrap_or("?");
+        if !green.contains(called) {
+            findings.fail(format!("{name}: check `{called}` was not green"));
+        }
+    }
+    for kind in ["pushed", "pull_request_updated"] {
+        if let Some(record) = evidence.records(kind).next() {
+            findings.fail(format!("{} comes in a run without any work", record.name()));
+        }
+    }
+}
+
 /// Looks at the verification itself.
 fn judge(evidence: &Evidence<'_>, verdict: &Record, success: &Record, findings: &mut Findings) {
     let name = verdict.name();
@@ -41,7 +76,22 @@ fn judge(evidence: &Evidence<'_>, verdict: &Record, success: &Record, findings: 
             "{name}, the last one before the success, is not green"
         ));
     }
-    let checks = verdict.event()["checks"].as_array();
+    each_check(verdict, findings);
+    let contract = verdict.text("contract");
+    for (moment, at) in [("then", verdict.number), ("at the success", success.number)] {
+        let in_force = evidence.contract_at(at);
+        if contract != in_force {
+            findings.fail(format!(
+                "{name} verified contract {contract}, {moment} {in_force} was in force"
+            ));
+        }
+    }
+}
+
+/// Looks at the results of the checks in a record.
+fn each_check(record: &Record, findings: &mut Findings) {
+    let name = record.name();
+    let checks = record.event()["checks"].as_array();
     let checks = checks.map(Vec::as_slice).unwrap_or_default();
     if checks.is_empty() {
         findings.fail(format!("{name} ran no checks"));
@@ -60,15 +110,6 @@ fn judge(evidence: &Evidence<'_>, verdict: &Record, success: &Record, findings: 
         }
         if let Some(failed @ 1..) = tests["failed"].as_u64() {
             findings.fail(format!("{name}: check `{called}` reports {failed} failed"));
-        }
-    }
-    let contract = verdict.text("contract");
-    for (moment, at) in [("then", verdict.number), ("at the success", success.number)] {
-        let in_force = evidence.contract_at(at);
-        if contract != in_force {
-            findings.fail(format!(
-                "{name} verified contract {contract}, {moment} {in_force} was in force"
-            ));
         }
     }
 }

@@ -66,7 +66,7 @@ const TABLE: [(&str, &[&str]); 10] = [
 const ACTIVE: [&str; 4] = ["created", "preparing", "running", "verifying"];
 
 /// What only a run does that has not come to its end.
-const OF_LIFE: [&str; 17] = [
+const OF_LIFE: [&str; 18] = [
     "iteration_started",
     "model_asked",
     "model_replied",
@@ -77,6 +77,7 @@ const OF_LIFE: [&str; 17] = [
     "action_finished",
     "claim_checked",
     "tests_run",
+    "check_started",
     "iteration_finished",
     "gutter",
     "doctor_asked",

@@ -75,7 +75,7 @@ impl Summary {
         let (status, reason) = if dir.is_interrupted(&state.status) {
             (INTERRUPTED, Some(interrupted(&plan.run)))
         } else {
-            (state.status.word(), state.status.reason())
+            (state.status.word(), state.reason())
         };
         Self {
             id: plan.run.clone(),

@@ -8,6 +8,7 @@
 mod advice;
 mod agents;
 mod bad_input;
+mod baseline;
 #[cfg(target_os = "linux")]
 mod care;
 mod circling;
@@ -15,6 +16,7 @@ mod clean_room;
 mod contract;
 #[cfg(target_os = "linux")]
 mod crash;
+mod crash_loop;
 mod docker_run;
 #[cfg(target_os = "linux")]
 mod egress;

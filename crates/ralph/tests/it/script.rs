@@ -12,6 +12,7 @@ max_iterations: 8
 max_wall_time_minutes: 5
 max_tokens_total: 100000
 test_command: "sh test.sh"
+verification: {baseline: false}
 ---
 
 # Task: Greet people by name

@@ -24,6 +24,7 @@ pub(super) fn seventh() -> Snapshot {
             output_tail: "1..2\nok 1 - answers\nnot ok 2 - answers JSON\n".into(),
             file: ".ralph/iterations/6/test_output.txt".into(),
         }),
+        already_green: vec!["test_command".into()],
         refusals: vec!["checkbox `M1.2` is not ticked".into(), "tests are red:\nexit 1".into()],
         limits: Limits {
             max_iterations: Some(30),
@@ -85,6 +86,7 @@ pub(super) fn giant(piece: &str) -> Snapshot {
             output_tail: text.clone(),
             file: text.clone(),
         }),
+        already_green: vec!["test_command".into()],
         refusals: list.clone(),
         limits: Limits {
             max_iterations: Some(u32::MAX),

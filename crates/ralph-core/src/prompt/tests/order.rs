@@ -53,6 +53,7 @@ fn with_feedback() -> Vec<&'static str> {
     all.splice(
         8..8,
         [
+            "Already green before any work",
             "The last stop_success was refused",
             "The run goes in circles",
             "Messages from people",

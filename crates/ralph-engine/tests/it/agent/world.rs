@@ -42,6 +42,7 @@ base_branch: main
 test_command: 'test -d .git'
 max_iterations: 9
 max_wall_time_minutes: 5
+verification: {baseline: false}
 MORE
 ---
 

@@ -49,6 +49,13 @@ pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
             );
             lines
         }
+        Event::BaselineFinished {
+            commit,
+            checks,
+            green,
+            cached,
+            ..
+        } => vec![baseline(commit, checks.len(), green, *cached)],
         Event::TestChangesApproved { .. } => {
             vec![aside("the changes to existing tests are approved")]
         }
@@ -60,6 +67,36 @@ pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
         // Intents and bookkeeping; their outcomes are told.
         _ => Vec::new(),
     }
+}
+
+/// Tells which checks were green before any work.
+fn baseline(commit: &CommitId, checks: usize, green: &[String], cached: bool) -> Line {
+    /// How many are named.
+    const SHOWN: usize = 12;
+    let known = if cached {
+        ", known from an earlier run"
+    } else {
+        ""
+    };
+    let base = commit.short();
+    if green.is_empty() {
+        return aside(&format!(
+            "no check is green at {base} before any work{known}"
+        ));
+    }
+    let more = match green.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let shown: Vec<&str> = green.iter().take(SHOWN).map(String::as_str).collect();
+    Line::of("  » ").folded(
+        Tone::Plain,
+        &format!(
+            "already green at {base} before any work ({} of {checks} checks{known}): {}{more}",
+            green.len(),
+            shown.join(", ")
+        ),
+    )
 }
 
 fn pull_request(pull: &PullRequest, opened: bool) -> Line {

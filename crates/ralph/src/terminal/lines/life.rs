@@ -268,7 +268,7 @@ pub fn ending(state: &RunState, style: Style) -> Vec<Line> {
         Style::Plain => Line::new(),
     };
     let headline = bar().with(tone, &format!("{mark} {}", status.word().replace('_', " ")));
-    let headline = match status.reason() {
+    let headline = match state.reason() {
         Some(reason) => headline.plain(" — ").folded(Tone::Plain, &reason),
         None => headline.strong(&format!(" — {}", state.plan.title)),
     };
@@ -313,6 +313,10 @@ fn results(state: &RunState) -> Vec<String> {
             commit.short()
         ));
     }
+    if state.has_nothing_to_do() {
+        lines.push("no model was asked and no pull request was opened".to_owned());
+        return lines;
+    }
     lines.push(format!(
         "{} of {} checked off",
         state.ticked.len(),
@@ -339,6 +343,12 @@ pub fn figures(state: &RunState) -> String {
 
 fn next_step(state: &RunState) -> Option<String> {
     let run = &state.plan.run;
+    if state.has_nothing_to_do() {
+        return Some(
+            "if work is missing, write checks that fail until it is done, or set `verification.baseline: false`"
+                .to_owned(),
+        );
+    }
     match &state.status {
         RunStatus::Paused(_) | RunStatus::SandboxLost => {
             Some(format!("`ralph resume {run}` continues it"))

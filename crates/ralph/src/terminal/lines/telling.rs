@@ -21,6 +21,7 @@ pub enum Style {
 }
 
 /// Returns the lines that tell a record.
+#[expect(clippy::too_many_lines, reason = "a table with a line for every event")]
 pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
     match &record.event {
         Event::RunCreated { .. }
@@ -69,6 +70,9 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::StateSaved { .. }
         | Event::VerifyStarted { .. }
         | Event::VerifyFinished { .. }
+        | Event::BaselineStarted { .. }
+        | Event::BaselineFinished { .. }
+        | Event::CheckStarted { .. }
         | Event::TestChangesApproved { .. }
         | Event::SuccessRefused { .. } => delivery::lines(&record.event, style),
         Event::Gutter { .. }
@@ -108,6 +112,10 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
         Event::ActionStarted { action, label, .. } => pieces::action(action, label),
         Event::PushStarted { branch, .. } => format!("pushing `{branch}`"),
         Event::VerifyStarted { head } => format!("verifying {} in a clean room", head.short()),
+        Event::CheckStarted { command } => command.clone(),
+        Event::BaselineStarted { commit } => {
+            format!("running the checks at the base commit {}", commit.short())
+        }
         Event::SandboxCreated {
             purpose: Purpose::CleanRoom,
             ..
@@ -124,6 +132,7 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
         Event::AgentDid { .. } | Event::AgentCharged { .. } => "the agent works".to_owned(),
         Event::RunOpened { .. }
         | Event::TestChangesApproved { .. }
+        | Event::BaselineFinished { .. }
         | Event::AgentFinished { .. }
         | Event::HostBlocked { .. }
         | Event::FurtherHostsBlocked { .. }

@@ -10,13 +10,15 @@ use tempfile::TempDir;
 use super::Live;
 
 /// The front matter that most tests need.
-const FRONT: [(&str, &str); 6] = [
+const FRONT: [(&str, &str); 7] = [
     ("task_id", "task"),
     ("base_branch", "main"),
     ("max_iterations", "5"),
     ("max_wall_time_minutes", "5"),
     ("max_tokens_total", "1000000"),
     ("test_command", "test -s base.txt"),
+    // The tests of the baseline switch it on.
+    ("verification", "{baseline: false}"),
 ];
 
 /// Two boxes, each verified by a file that the base does not have.

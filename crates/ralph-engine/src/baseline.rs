@@ -1,0 +1,193 @@
+//! The baseline: the checks at the base commit before the first iteration. Checks that are green there
+//! prove nothing about the work, and if all of them are, there is nothing to do.
+//!
+//! The results are kept in the state directory, so that the next run from the same commit with the
+//! same checks in the same kind of sandbox does not run them again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use ralph_core::event::Event;
+use ralph_core::id::Digest;
+use ralph_core::ports::Ended;
+use ralph_core::run::RunStatus;
+use ralph_core::verdict::CheckResult;
+use serde::{Deserialize, Serialize};
+
+use crate::clean_room::NamedCommand;
+use crate::durable;
+use crate::error::RunError;
+use crate::run::Run;
+
+/// Kept results are used for so long. The commit stays the same, the programs of the machine do not.
+const MAX_AGE: Duration = Duration::from_hours(24);
+/// How many results are kept.
+const MAX_KEPT: usize = 200;
+/// The largest file that is read.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// The results of the checks at a base commit, as they are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct KeptBaseline {
+    checks: Vec<CheckResult>,
+    green: Vec<String>,
+}
+
+impl Run {
+    /// Runs the checks at the base commit, once, before the first iteration. Returns the status that
+    /// the run ends with if there is nothing to do.
+    pub(crate) async fn take_baseline(&mut self) -> Result<Option<RunStatus>, RunError> {
+        let is_due = self.state().iteration == 0
+            && self.state().baseline.is_none()
+            && self.pinned.contract().verification.baseline;
+        if is_due {
+            self.run_baseline().await?;
+        }
+        let is_done = self.state().has_nothing_to_do();
+        Ok(is_done.then_some(RunStatus::Succeeded))
+    }
+
+    async fn run_baseline(&mut self) -> Result<(), RunError> {
+        let commands = self.contract_checks();
+        if commands.is_empty() {
+            return Ok(());
+        }
+        let commit = self.state().plan.base.clone();
+        let file = self.dir.baselines().join(self.baseline_name(&commands));
+        let (kept, cached) = if let Some(kept) = read(&file) {
+            (kept, true)
+        } else {
+            let started = Event::BaselineStarted {
+                commit: commit.clone(),
+            };
+            self.journal.append(started)?;
+            (self.check_base(&commands).await?, false)
+        };
+        if !cached && kept.checks.iter().all(is_lasting) {
+            // Only an optimisation: a full disk does not stop the run here.
+            keep(&file, &kept).ok();
+        }
+        let green = kept.green.len();
+        self.log_activity(&format!(
+            "{green} of {} checks are green at the base commit, before any work",
+            kept.checks.len()
+        ))?;
+        self.journal.append(Event::BaselineFinished {
+            commit,
+            contract: self.pinned.digest().clone(),
+            checks: kept.checks,
+            green: kept.green,
+            cached,
+        })?;
+        Ok(())
+    }
+
+    async fn check_base(&mut self, commands: &[NamedCommand]) -> Result<KeptBaseline, RunError> {
+        let base = self.state().plan.base.clone();
+        let checks = self.check_commit(&base, commands).await?;
+        let green = checks
+            .iter()
+            .filter(|check| check.result.is_green() && check.objection.is_none())
+            .map(|check| check.result.name.clone())
+            .collect();
+        let checks = checks.into_iter().map(|check| check.result).collect();
+        Ok(KeptBaseline { checks, green })
+    }
+
+    /// Names the results after everything that decides them: commit, commands and sandbox.
+    fn baseline_name(&self, commands: &[NamedCommand]) -> String {
+        let plan = &self.state().plan;
+        let commands: Vec<(&str, &str)> = commands
+            .iter()
+            .map(|named| (named.name.as_str(), named.command.as_str()))
+            .collect();
+        let key = serde_json::json!([
+            plan.base,
+            commands,
+            plan.sandbox,
+            plan.container,
+            plan.network,
+        ]);
+        let digest = Digest::of(key.to_string().as_bytes());
+        format!("{digest}.json").replace(':', "-")
+    }
+}
+
+/// Tells whether a check would end in the same way again: a timeout may be the machine's.
+fn is_lasting(check: &CheckResult) -> bool {
+    matches!(check.ended, Ended::Exited(_))
+}
+
+fn read(file: &Path) -> Option<KeptBaseline> {
+    let about = fs::metadata(file).ok()?;
+    let age = SystemTime::now().duration_since(about.modified().ok()?);
+    if about.len() > MAX_BYTES || age.is_ok_and(|age| age > MAX_AGE) {
+        return None;
+    }
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
+}
+
+fn keep(file: &Path, kept: &KeptBaseline) -> Result<(), RunError> {
+    let Some(directory) = file.parent() else {
+        return Ok(());
+    };
+    durable::make_dir(directory)?;
+    remove_oldest(directory);
+    let text = serde_json::to_vec(kept).unwrap_or_default();
+    drop(durable::write_unsynced(file, &text)?);
+    Ok(())
+}
+
+/// Makes room for one more result.
+fn remove_oldest(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return;
+    };
+    let mut files: Vec<(SystemTime, PathBuf)> = entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let modified = entry.metadata().ok()?.modified().ok()?;
+            Some((modified, entry.path()))
+        })
+        .collect();
+    files.sort();
+    for (_, path) in files
+        .iter()
+        .take((files.len() + 1).saturating_sub(MAX_KEPT))
+    {
+        fs::remove_file(path).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_kept_for_a_while_and_not_without_limit() {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = KeptBaseline {
+            checks: Vec::new(),
+            green: vec!["M1.1".to_owned()],
+        };
+        let file = directory.path().join("a.json");
+        assert_eq!(read(&file), None);
+        keep(&file, &kept).unwrap();
+        assert_eq!(read(&file), Some(kept.clone()));
+        let old = SystemTime::now() - MAX_AGE - Duration::from_mins(1);
+        fs::File::options()
+            .write(true)
+            .open(&file)
+            .unwrap()
+            .set_modified(old)
+            .unwrap();
+        assert_eq!(read(&file), None);
+        for number in 0..MAX_KEPT + 5 {
+            keep(&directory.path().join(number.to_string()), &kept).unwrap();
+        }
+        let left = fs::read_dir(directory.path()).unwrap().count();
+        assert_eq!(left, MAX_KEPT);
+        assert!(!file.exists());
+    }
+}

@@ -1,0 +1,83 @@
+//! The baseline: the checks run at the base commit before any work.
+
+use serde_json::json;
+
+use crate::project::{Project, actions, control, finish};
+
+const ON: &str = "{baseline: true}";
+
+/// A task whose checks are all green before any work.
+const GREEN: &str = "# Task: Keep the file\n\n- [ ] M1.1 There\n  - verify: `test -s base.txt`\n- [ ] M1.2 Right\n  - verify: `grep -q base base.txt`\n";
+
+#[test]
+fn all_green_before_any_work_is_nothing_to_do() {
+    let project = Project::new()
+        .set("verification", ON)
+        .body(GREEN)
+        .script(&[finish()]);
+    let ended = project.run().expect(0);
+    let base = project.git(&["rev-parse", "--short=10", "main"]);
+    let reason = format!("nothing to do: every check is green at {base} before any work");
+    assert!(
+        ended.stdout.contains(&format!("succeeded — {reason}")),
+        "{}",
+        ended.stdout
+    );
+    let show = project.show();
+    assert_eq!(
+        (&show["status"], &show["reason"], &show["pr"]),
+        (&json!("succeeded"), &json!(reason), &json!(null))
+    );
+    assert_eq!(show["iteration"], 0);
+    assert!(project.events("model_asked").is_empty());
+    assert!(project.events("pushed").is_empty());
+    project.audit();
+}
+
+#[test]
+fn checks_that_are_green_before_any_work_are_named() {
+    let project = Project::new().set("verification", ON).script(&[finish()]);
+    let ended = project.run().expect(0);
+    assert_eq!(
+        project.told("baseline_finished", "green"),
+        [json!(["test_command"])]
+    );
+    let line = "before any work (1 of 3 checks): test_command";
+    assert!(ended.stdout.contains(line), "{}", ended.stdout);
+    let prompt = project.prompt(1);
+    assert!(prompt.contains("Already green before any work"), "{prompt}");
+    assert!(prompt.contains("no evidence that work was done: `test_command`."));
+    // A red check is normal here and no error of the model's.
+    assert!(!prompt.contains("clean room: `grep"), "{prompt}");
+    project.audit();
+}
+
+#[test]
+fn the_results_are_kept_for_the_next_run_from_the_same_commit() {
+    let gave_up = || [actions(&[control("stop_failure", "enough")])];
+    let project = Project::new().set("verification", ON).script(&gave_up());
+    project.run_with(&["--new"]).expect(10);
+    assert_eq!(project.told("baseline_finished", "cached"), [json!(false)]);
+    assert_eq!(project.events("baseline_started").len(), 1);
+    project.run_with(&["--new"]).expect(10);
+    assert_eq!(project.told("baseline_finished", "cached"), [json!(true)]);
+    assert!(project.events("baseline_started").is_empty());
+    // Another commit or another command is another baseline.
+    project.commit("other.txt", "x\n");
+    project.run_with(&["--new"]).expect(10);
+    assert_eq!(project.told("baseline_finished", "cached"), [json!(false)]);
+    let project = project.set("test_command", "grep -q base base.txt");
+    project.run_with(&["--new"]).expect(10);
+    assert_eq!(project.told("baseline_finished", "cached"), [json!(false)]);
+}
+
+#[test]
+fn a_baseline_can_be_switched_off() {
+    let project = Project::new()
+        .set("verification", "{baseline: false}")
+        .script(&[finish()]);
+    project.run().expect(0);
+    assert!(project.events("baseline_started").is_empty());
+    assert!(project.events("baseline_finished").is_empty());
+    assert!(!project.prompt(1).contains("Already green"));
+}
