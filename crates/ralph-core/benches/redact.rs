@@ -17,6 +17,8 @@ fn main() {
         ("source", source_line as fn(u64) -> String),
         ("build log with addresses", log_line),
         ("base64", base64_line),
+        ("coloured log", coloured_line),
+        ("JSON in JSON", escaped_line),
     ] {
         measure(&redactor, name, line);
     }
@@ -67,6 +69,17 @@ fn log_line(number: u64) -> String {
         "12:00:{:02} GET https://example.com/packages/{number}.tgz {shown}\n",
         number % 60
     )
+}
+
+fn coloured_line(number: u64) -> String {
+    format!(
+        "\u{1b}[32m12:00:{:02}\u{1b}[0m \u{1b}[1mtest\u{1b}[0m module::case_{number} ... \u{1b}[32mok\u{1b}[0m\n",
+        number % 60
+    )
+}
+
+fn escaped_line(number: u64) -> String {
+    format!("{{\"text\":\"{{\\\"id\\\":{number},\\\"path\\\":\\\"a\\\\/b\\\"}}\\n\"}}\n")
 }
 
 fn base64_line(number: u64) -> String {

@@ -23,13 +23,38 @@ pub(crate) fn refuse(
             MAX_SEARCHED >> 20
         ));
     };
-    if is_secret(redactor, &history.words) {
-        return Some(
-            "a commit message has something that looks like a secret; commit without it".into(),
-        );
+    let commits = [
+        (&history.words, "a commit message"),
+        (&history.objects, "a header of a commit"),
+    ];
+    for (bytes, name) in commits {
+        if is_secret(redactor, bytes) {
+            return Some(format!(
+                "{name} has something that looks like a secret; commit without it"
+            ));
+        }
     }
+    refuse_patches(redactor, &history.patches, own)
+}
+
+fn refuse_patches(redactor: &Redactor, patches: &[u8], own: OwnFiles) -> Option<String> {
+    let secret = |file: &str, text: &[u8]| {
+        is_secret(redactor, text)
+            .then(|| format!("`{file}` adds something that looks like a secret; commit without it"))
+    };
     let mut file = "";
-    for line in history.patches.split(|byte| *byte == b'\n') {
+    // Lines that follow each other are searched together: a private key has many.
+    let mut added = Vec::new();
+    for line in patches.split(|byte| *byte == b'\n') {
+        if let Some(text) = line.strip_prefix(b"+") {
+            added.extend_from_slice(text);
+            added.push(b'\n');
+            continue;
+        }
+        if let Some(why) = secret(file, &added) {
+            return Some(why);
+        }
+        added.clear();
         // A line of a file begins with a sign, so this one is git's.
         if let Some(names) = line.strip_prefix(b"diff --git ") {
             file = first_name(names);
@@ -39,13 +64,14 @@ pub(crate) fn refuse(
                 ));
             }
         }
-        if !line.starts_with(b" ") && !line.starts_with(b"-") && is_secret(redactor, line) {
-            return Some(format!(
-                "`{file}` adds something that looks like a secret; commit without it"
-            ));
+        if !line.starts_with(b" ") && !line.starts_with(b"-") {
+            let why = secret(file, line);
+            if why.is_some() {
+                return why;
+            }
         }
     }
-    None
+    secret(file, &added)
 }
 
 fn is_secret(redactor: &Redactor, bytes: &[u8]) -> bool {
@@ -93,6 +119,8 @@ mod tests {
     fn secrets_and_own_files_are_refused() {
         // Put together here, so that no scanner takes this file for a leak.
         let token = format!("ghp_{}", "a1".repeat(18));
+        let kind = "PRIVATE KEY";
+        let key = format!("+-----BEGIN {kind}-----\n{}\n", "MIIEog1B".repeat(8));
         let secret = "`src/a b.rs` adds something that looks like a secret; commit without it";
         let own = |file: &str| {
             format!(
@@ -110,6 +138,11 @@ mod tests {
                 "",
                 patch("src/a b.rs", &format!("-{token}\n {token}\n")),
                 None,
+            ),
+            (
+                "",
+                patch("src/a b.rs", &key.replace('\n', "\n+")),
+                Some(secret.to_owned()),
             ),
             (
                 &*format!("a message\n{token}\n"),
@@ -143,5 +176,20 @@ mod tests {
         ] {
             assert_eq!(answer(words, &patches), expected, "{patches}");
         }
+    }
+
+    #[test]
+    fn a_header_that_git_does_not_show_is_searched() {
+        let token = format!("ghp_{}", "a1".repeat(18));
+        let history = History {
+            objects: format!("tree x\nx-note {token}\n\n    a message\n").into(),
+            ..History::default()
+        };
+        let known = CommitId::parse(&"a".repeat(40)).unwrap();
+        let redactor = Redactor::default();
+        assert_eq!(
+            refuse(&redactor, Some(&history), &known, OwnFiles::LeftOut).as_deref(),
+            Some("a header of a commit has something that looks like a secret; commit without it")
+        );
     }
 }

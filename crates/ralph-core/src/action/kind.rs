@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::path::WorkspacePath;
 use crate::ports::WriteMode;
+use crate::secret::Redactor;
 
 use super::text::one_line;
 
@@ -84,7 +85,9 @@ impl Action {
     }
 
     /// Returns one short line for people that is safe to print on a terminal.
-    pub fn label(&self) -> String {
+    ///
+    /// The text is redacted before it is cut: half a secret would not be found any more.
+    pub fn label(&self, redactor: &Redactor) -> String {
         let text = match self {
             Self::Run { command, .. } => command,
             Self::Patch { path, .. } | Self::Write { path, .. } => path.as_str(),
@@ -94,7 +97,7 @@ impl Action {
             | Self::StopSuccess { reason }
             | Self::StopFailure { reason } => reason,
         };
-        one_line(text, MAX_LABEL_CHARS)
+        one_line(&redactor.redact(text), MAX_LABEL_CHARS)
     }
 
     /// Tells whether the action ends its iteration.
@@ -197,7 +200,13 @@ mod tests {
         let cut = format!("{}…", "x".repeat(119));
         let found: Vec<_> = all()
             .iter()
-            .map(|action| (action.kind(), action.label(), action.is_control()))
+            .map(|action| {
+                (
+                    action.kind(),
+                    action.label(&Redactor::default()),
+                    action.is_control(),
+                )
+            })
             .collect();
         let expected = [
             ("run", "cargo test…", false),

@@ -39,8 +39,13 @@ impl Extent {
         match self {
             Self::To(at) => end(at, false),
             Self::While(class) => {
-                let at = body + class.run(&text[body..]);
-                end(at, at == text.len())
+                let (run, is_open) = class.reach(&text[body..]);
+                let at = body + run;
+                End {
+                    is_open,
+                    hold: if is_open { at } else { text.len() },
+                    ..end(at, false)
+                }
             }
             Self::Pem => pem::end(text, body),
         }

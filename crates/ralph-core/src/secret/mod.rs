@@ -6,12 +6,13 @@
 //!
 //! - **known secrets**, by value, in the encodings that programs print them in: plain, base64 and
 //!   base64url at each byte offset, hexadecimal, percent-encoded, JSON, XML and shell escapes, and
-//!   every line of a multi-line secret on its own;
+//!   every line of a multi-line secret on its own; escaped any number of times, and with colour codes
+//!   or zero-width characters in between;
 //! - **unknown tokens**, by the shapes that the big issuers give theirs.
 //!
 //! What it cannot find: a known secret that is too short or too common to search for
-//! ([`Redactor::unsearchable`]), one that is split by colour codes, spaced out, reversed, compressed
-//! or encrypted, and an unknown token without a telling shape.
+//! ([`Redactor::unsearchable`]), one that is spaced out, broken across lines, reversed, compressed or
+//! encrypted, and an unknown token without a telling shape.
 //!
 //! Redaction is for text that is shown or stored. Text that is performed, such as the content of a
 //! file or a command, is checked with [`Redactor::known_in`] and refused or left as it is.
@@ -23,6 +24,8 @@
 mod common;
 mod cover;
 mod encode;
+mod escapes;
+mod fold;
 mod needles;
 mod patterns;
 mod pem;
@@ -31,6 +34,8 @@ mod shapes;
 mod stream;
 mod value;
 
+#[cfg(test)]
+mod spelling_tests;
 #[cfg(test)]
 mod tests;
 

@@ -29,7 +29,7 @@ static LITERALS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     AhoCorasick::builder()
         .match_kind(MatchKind::LeftmostLongest)
         .build(SHAPES.iter().map(|(literal, _)| literal))
-        .expect("thirty short literals make a small automaton")
+        .expect("a few dozen short literals make a small automaton")
 });
 
 /// What a closer look at a candidate says.
@@ -124,7 +124,7 @@ pub(super) fn scan(text: Text<'_>, start: usize, shapes: Shapes, covers: &mut Ve
 fn is_issued(kind: Kind) -> bool {
     match kind {
         Kind::Token(_) | Kind::TokenApart(_) | Kind::Pem => true,
-        Kind::After(_) | Kind::Header | Kind::Jwt | Kind::Authority => false,
+        Kind::Bearer | Kind::Header | Kind::Assigned | Kind::Jwt | Kind::Authority => false,
     }
 }
 
@@ -149,8 +149,9 @@ fn answer(kind: Kind, text: Text<'_>, at: usize, end: usize, header_end: &mut us
         Kind::Token(body) => token(body, text, at, end),
         Kind::TokenApart(body) if stands_apart(&text.bytes[..at]) => token(body, text, at, end),
         Kind::TokenApart(_) => Answer::No,
-        Kind::After(body) => token(body, text, end, end),
+        Kind::Bearer => bearer(text, end),
         Kind::Header => header(text, end),
+        Kind::Assigned => assigned(text, end),
         Kind::Jwt => jwt(text, at, header_end),
         Kind::Pem => pem::begin(text, at, end),
         Kind::Authority => authority(text, end),
@@ -180,32 +181,119 @@ fn stands_apart(before: &[u8]) -> bool {
             .is_none_or(|last| !last.is_ascii_alphanumeric())
 }
 
-/// Reads what follows a header's name: `: value`, `: Scheme value`, `": "value`.
-fn header(text: Text<'_>, name_end: usize) -> Answer {
-    let mut at = name_end;
-    let mut colons = 0;
+/// What stands between a name and its value.
+struct Between {
+    /// Where the value starts.
+    end: usize,
+    /// How many bytes there are.
+    length: usize,
+    /// How many of them are colons and equals signs.
+    signs: usize,
+}
+
+/// Reads blanks, quotes and at most `signs` colons or equals signs.
+fn between(text: Text<'_>, from: usize, signs: usize) -> Result<Between, Answer> {
+    let mut found = Between {
+        end: from,
+        length: 0,
+        signs: 0,
+    };
     loop {
-        match text.bytes.get(at) {
-            None => return text.at_its_end(),
-            Some(_) if at - name_end > MOST_BETWEEN => return Answer::No,
-            Some(b' ' | b'\t' | b'"' | b'\'' | b'\\') => {}
-            Some(b':' | b'=') if colons == 0 => colons += 1,
-            Some(_) => break,
+        found.length = found.end - from;
+        match text.bytes.get(found.end) {
+            None => return Err(text.at_its_end()),
+            Some(_) if found.length > MOST_BETWEEN => return Err(Answer::No),
+            Some(b' ' | b'\t' | b'"' | b'\'' | b'`' | b'\\') => {}
+            Some(b':' | b'=') if found.signs < signs => found.signs += 1,
+            // The arrow of a map.
+            Some(b'>') if text.bytes[..found.end].ends_with(b"=") => {}
+            Some(_) => return Ok(found),
         }
-        at += 1;
+        found.end += 1;
     }
-    if colons == 0 {
+}
+
+/// Reads what follows `Bearer`: blanks of any kind, or a colon as in `bearer: value`.
+fn bearer(text: Text<'_>, name_end: usize) -> Answer {
+    let mut from = name_end;
+    while text.bytes[from..].starts_with(b"%20") {
+        from += 3;
+    }
+    let rest = &text.bytes[from..];
+    if rest.len() < 3 && b"%20".starts_with(rest) {
+        return text.at_its_end();
+    }
+    let between = match between(text, from, 1) {
+        Ok(between) => between,
+        Err(answer) => return answer,
+    };
+    if from + between.length == name_end {
         return Answer::No;
     }
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let look = if text.bytes[from..between.end].iter().all(is_blank) {
+        Look::DigitOrLong
+    } else {
+        // A variable of that name is more likely than a header.
+        Look::Random
+    };
+    let body = Body {
+        class: Class::Bearer,
+        least: 12,
+        look,
+    };
+    token(body, text, between.end, between.end)
+}
+
+/// Reads what follows the name of a credential: `= value`, `": "value`, ` => 'value`.
+fn assigned(text: Text<'_>, name_end: usize) -> Answer {
+    let between = match between(text, name_end, 2) {
+        Ok(between) => between,
+        Err(answer) => return answer,
+    };
+    if between.signs == 0 {
+        return Answer::No;
+    }
+    let body = Body {
+        class: Class::Slug,
+        least: 16,
+        look: Look::Mixed,
+    };
+    let from = between.end;
+    let known = body.starts(&text.bytes[from..], text.is_last);
+    let token = Token {
+        from,
+        body: from,
+        extent: Extent::While(Class::Header),
+    };
+    Answer::when(known, token)
+}
+
+/// Reads what follows a header's name: `: value`, `: Scheme value`, `": "value`.
+fn header(text: Text<'_>, name_end: usize) -> Answer {
+    let between = match between(text, name_end, 1) {
+        Ok(between) => between,
+        Err(answer) => return answer,
+    };
+    if between.signs == 0 {
+        return Answer::No;
+    }
+    let mut at = between.end;
     let scheme = Class::Slug.run(&text.bytes[at..]).min(MOST_SCHEME + 1);
     let mut look = Look::DigitOrLong;
     match text.bytes.get(at + scheme) {
         None if !text.is_last => return Answer::Undecided,
-        Some(b' ') if (1..=MOST_SCHEME).contains(&scheme) => {
+        Some(b' ' | b'\t') if (1..=MOST_SCHEME).contains(&scheme) => {
             if text.bytes[at..at + scheme].eq_ignore_ascii_case(b"basic") {
                 look = Look::DigitOrCapital;
             }
-            at += scheme + 1;
+            let rest = &text.bytes[at + scheme..];
+            let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
+            let blanks = rest.iter().take(MOST_BETWEEN).take_while(is_blank).count();
+            if blanks == rest.len() && !text.is_last {
+                return Answer::Undecided;
+            }
+            at += scheme + blanks;
         }
         None | Some(_) => {}
     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::common::{self, Unsearchable};
+use super::fold::Folded;
 use super::needles::{LEAST_BYTES, Needles};
+use super::patterns::Text;
 use super::{RedactStream, Secret};
 
 /// Replaces secrets by placeholders: `[REDACTED:name]` for a known one, `[REDACTED]` for a token
@@ -136,7 +138,12 @@ impl Redactor {
     /// Text that is going to be performed is checked with this and never rewritten.
     pub fn known_in(&self, text: &[u8]) -> Option<&str> {
         let mut covers = Vec::new();
-        self.inner.needles.scan(text, 0, true, &mut covers);
+        let text = Text {
+            bytes: text,
+            is_last: true,
+        };
+        let folded = Folded::new(text.bytes, 0, true);
+        self.inner.needles.scan(text, 0, &folded, &mut covers);
         let first = covers.iter().min_by_key(|cover| cover.from)?;
         Some(&self.inner.names[first.secret?])
     }

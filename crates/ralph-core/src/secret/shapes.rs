@@ -3,6 +3,8 @@
 //! Each starts with a literal that its issuer chose to be recognisable. Some of these occur in
 //! ordinary text too (`task-force`, `npm_config_cache`), so each row says what must follow.
 
+use super::escapes::unseen;
+
 /// A set of bytes that a secret is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
@@ -37,6 +39,44 @@ impl Class {
         }
     }
 
+    /// Returns how far bytes of the set reach at the start of a text, with colour codes and invisible
+    /// characters between them, and whether more text may belong to them.
+    pub(super) fn reach(self, text: &[u8]) -> (usize, bool) {
+        let mut at = 0;
+        loop {
+            at += self.run(&text[at..]);
+            let Some(unseen) = unseen(&text[at..]) else {
+                return (at, true);
+            };
+            let next = text.get(at + unseen).copied();
+            if unseen == 0 || !next.is_some_and(|byte| self.has(byte)) {
+                return (at, false);
+            }
+            at += unseen;
+        }
+    }
+
+    /// Returns the first bytes of a text that are in the set, up to `most`, without colour codes and
+    /// invisible characters between them, and whether more text may add to them.
+    fn gather(self, text: &[u8], most: usize) -> (Vec<u8>, bool) {
+        let mut bytes = Vec::new();
+        let mut at = 0;
+        loop {
+            let rest = &text[at..];
+            let run = self.run(&rest[..rest.len().min(most - bytes.len())]);
+            bytes.extend_from_slice(&text[at..at + run]);
+            at += run;
+            if bytes.len() == most {
+                return (bytes, false);
+            }
+            match unseen(&text[at..]) {
+                None => return (bytes, true),
+                Some(0) => return (bytes, false),
+                Some(unseen) => at += unseen,
+            }
+        }
+    }
+
     /// Returns how many bytes at the start of a text are in the set.
     pub(super) fn run(self, text: &[u8]) -> usize {
         text.iter()
@@ -56,11 +96,17 @@ pub(super) enum Look {
     DigitOrLong,
     /// It has a digit or a capital.
     DigitOrCapital,
+    /// Letters and digits alternate, or it is long and has both cases: no name in source code does.
+    Mixed,
 }
 
 impl Look {
     /// How long a token without a digit must be.
     const LONG: usize = 32;
+    /// How often letters and digits take turns in a token by chance.
+    const LEAST_TURNS: usize = 3;
+    /// How long a token with few turns must be.
+    const LONG_MIXED: usize = 24;
 
     fn holds(self, token: &[u8]) -> bool {
         let digits = token.iter().filter(|byte| byte.is_ascii_digit()).count();
@@ -70,7 +116,22 @@ impl Look {
             Self::Random => digits >= 4 || digits >= 1 && capital,
             Self::DigitOrLong => digits >= 1 || token.len() >= Self::LONG,
             Self::DigitOrCapital => digits >= 1 || capital,
+            Self::Mixed => {
+                let small = token.iter().any(u8::is_ascii_lowercase);
+                let is_long = token.len() >= Self::LONG_MIXED;
+                Self::turns(token) >= Self::LEAST_TURNS
+                    || is_long && digits >= 2 && capital && small
+            }
         }
+    }
+
+    /// Counts the places where a letter follows a digit, or a digit a letter.
+    fn turns(token: &[u8]) -> usize {
+        let is_turn = |pair: &[u8]| {
+            pair[0].is_ascii_digit() && pair[1].is_ascii_alphabetic()
+                || pair[0].is_ascii_alphabetic() && pair[1].is_ascii_digit()
+        };
+        token.windows(2).filter(|pair| is_turn(pair)).count()
     }
 }
 
@@ -91,13 +152,11 @@ impl Body {
 
     /// Tells whether a text starts with such a body; `None` when it ends too early to tell.
     pub(super) fn starts(self, text: &[u8], is_last: bool) -> Option<bool> {
-        let window = &text[..text.len().min(Self::WINDOW)];
-        let run = self.class.run(window);
-        if run >= self.least && self.look.holds(&window[..run]) {
+        let (token, may_grow) = self.class.gather(text, Self::WINDOW);
+        if token.len() >= self.least && self.look.holds(&token) {
             return Some(true);
         }
-        let may_grow = run == text.len() && run < Self::WINDOW && !is_last;
-        (!may_grow).then_some(false)
+        (is_last || !may_grow).then_some(false)
     }
 }
 
@@ -108,10 +167,12 @@ pub(super) enum Kind {
     Token(Body),
     /// The same, but not inside a word.
     TokenApart(Body),
-    /// The body after it is a token.
-    After(Body),
+    /// The name of a scheme; the body after some blanks is a token.
+    Bearer,
     /// The name of a header, whose value is a credential.
     Header,
+    /// The name of a variable or a key; a long random value that is assigned to it is a credential.
+    Assigned,
     /// The first digits of a JSON object in base64: a signed token when two dots follow.
     Jwt,
     /// What opens a PEM block.
@@ -127,9 +188,9 @@ const fn body(class: Class, least: usize, look: Look) -> Body {
 /// The literals, and what each announces.
 ///
 /// The issuers' lengths are longer than the least ones here: a token that was cut is hidden too.
-pub(super) const SHAPES: [(&str, Kind); 32] = {
+pub(super) const SHAPES: [(&str, Kind); 53] = {
     use Class as C;
-    use Kind::{After, Authority, Header, Jwt, Pem, Token, TokenApart};
+    use Kind::{Assigned, Authority, Bearer, Header, Jwt, Pem, Token, TokenApart};
     use Look as L;
     [
         // GitHub. Installation tokens may hold a signed token with its dots and dashes.
@@ -156,9 +217,31 @@ pub(super) const SHAPES: [(&str, Kind); 32] = {
         ("glpat-", Token(body(C::Dotted, 20, L::Any))),
         ("AIza", Token(body(C::Slug, 30, L::Any))),
         ("hf_", Token(body(C::Alphanumeric, 30, L::Any))),
+        // Names that an assignment or a key of JSON, YAML and TOML gives to a credential.
+        ("api_key", Assigned),
+        ("apiKey", Assigned),
+        ("ApiKey", Assigned),
+        ("apikey", Assigned),
+        ("API_KEY", Assigned),
+        ("APIKEY", Assigned),
+        ("access_key", Assigned),
+        ("accessKey", Assigned),
+        ("ACCESS_KEY", Assigned),
+        ("secret_key", Assigned),
+        ("secretKey", Assigned),
+        ("SECRET_KEY", Assigned),
+        ("client_secret", Assigned),
+        ("clientSecret", Assigned),
+        ("CLIENT_SECRET", Assigned),
+        ("access_token", Assigned),
+        ("accessToken", Assigned),
+        ("ACCESS_TOKEN", Assigned),
+        ("auth_token", Assigned),
+        ("authToken", Assigned),
+        ("AUTH_TOKEN", Assigned),
         // Without their first letters, which differ in case.
-        ("earer ", After(body(C::Bearer, 12, L::DigitOrLong))),
-        ("EARER ", After(body(C::Bearer, 12, L::DigitOrLong))),
+        ("earer", Bearer),
+        ("EARER", Bearer),
         ("uthorization", Header),
         ("UTHORIZATION", Header),
         ("api-key", Header),

@@ -1,6 +1,7 @@
 //! Redacts a text that arrives in pieces.
 
 use super::cover::Cover;
+use super::fold::Folded;
 use super::patterns::{self, CONTEXT, Text};
 use super::{Hits, Redactor};
 
@@ -77,13 +78,18 @@ impl RedactStream {
         let settled = covers.len();
         let by_shape = patterns::scan(text, start, self.redactor.shapes(), &mut covers);
         let needles = self.redactor.needles();
-        let known = needles.scan(text.bytes, start, is_last, &mut covers);
+        let folded = (!needles.is_empty()).then(|| Folded::new(text.bytes, start, is_last));
+        let known = folded.as_ref().map_or(text.bytes.len(), |folded| {
+            needles.scan(text, start, folded, &mut covers)
+        });
         let mut hold = by_shape.min(known);
         if !is_last {
             hold = covers
                 .iter()
                 .map(|cover| cover.end.hold)
                 .fold(hold, usize::min);
+            // The rest must not start inside an escape: it would read differently.
+            hold = folded.map_or(hold, |folded| folded.token_start(hold));
         }
         // What stands in the bytes that wait is found again when they are looked at again.
         let mut index = 0;

@@ -4,7 +4,7 @@ use super::encode::forms;
 use super::{Redactor, Secret};
 
 /// One secret of each kind that people configure.
-const CANARIES: [(&str, &str); 12] = [
+pub(super) const CANARIES: [(&str, &str); 12] = [
     ("GITHUB_TOKEN", "ghp_c4N4ryc4N4ryc4N4ryc4N4ryc4N4ryc4N4ry"),
     (
         "GITHUB_APP",
@@ -38,7 +38,7 @@ fn secret(value: &str) -> Secret {
     Secret::new(value.to_owned())
 }
 
-fn all_canaries() -> Redactor {
+pub(super) fn all_canaries() -> Redactor {
     let secrets = CANARIES.map(|(name, value)| (name.to_owned(), secret(value)));
     Redactor::new(secrets.into())
 }
@@ -53,7 +53,7 @@ fn in_pieces<'a>(redactor: &Redactor, pieces: impl IntoIterator<Item = &'a [u8]>
 }
 
 /// Redacts a text whole, byte by byte, and in two pieces at every position; all must be the same.
-fn redacted_in_every_way(redactor: &Redactor, text: &[u8]) -> Vec<u8> {
+pub(super) fn redacted_in_every_way(redactor: &Redactor, text: &[u8]) -> Vec<u8> {
     let whole = redactor.redact_bytes(text).into_owned();
     let shown = || String::from_utf8_lossy(text);
     assert_eq!(in_pieces(redactor, text.chunks(1)), whole, "{}", shown());
@@ -363,26 +363,46 @@ impl Chance {
     }
 }
 
+/// The beginnings of tokens and escapes, in any order.
+const LITERALS: [&str; 34] = [
+    "\\",
+    "\\\\u00",
+    "\\ud83d",
+    "n",
+    "%",
+    "%25",
+    "41",
+    "&",
+    "amp;",
+    "#x6",
+    "\u{1b}[",
+    "31m",
+    "\u{1b}]8;;",
+    "\u{7}",
+    "\u{200b}",
+    "\u{9b}",
+    "api_key = \"",
+    "bearer:\t",
+    "Authorization: ",
+    "Bearer ",
+    "://",
+    "eyJ",
+    "sk-",
+    "ghp_",
+    "npm_",
+    "AKIA",
+    ".",
+    "@",
+    ":",
+    "-----BEGIN PRIVATE KEY-----",
+    "-----END PRIVATE KEY-----",
+    "\n",
+    " ",
+    "Az09",
+];
+
 #[test]
 fn any_text_in_any_chunks_gives_the_same_and_no_secret() {
-    const LITERALS: [&str; 16] = [
-        "Authorization: ",
-        "Bearer ",
-        "://",
-        "eyJ",
-        "sk-",
-        "ghp_",
-        "npm_",
-        "AKIA",
-        ".",
-        "@",
-        ":",
-        "-----BEGIN PRIVATE KEY-----",
-        "-----END PRIVATE KEY-----",
-        "\n",
-        " ",
-        "Az09",
-    ];
     let redactor = all_canaries();
     let forms: Vec<_> = CANARIES
         .iter()

@@ -216,7 +216,7 @@ impl Run {
             // What it did until the crash is unknown; that is said before it runs again.
             self.log_error(&format!(
                 "`{}` was interrupted by a restart and runs again",
-                action.label()
+                action.label(&self.outside.redactor)
             ))?;
             self.tell(
                 index,
@@ -294,7 +294,7 @@ impl Run {
             iteration,
             index,
             action: action.kind().to_owned(),
-            label: self.outside.redactor.redact(&action.label()).into_owned(),
+            label: action.label(&self.outside.redactor),
             after,
         })?;
         Ok(())
@@ -351,7 +351,7 @@ impl Run {
     ) -> Result<ActionResult, RunError> {
         let Effect { result, output } = effect;
         let duration_ms = millis(took);
-        let label = self.outside.redactor.redact(&action.label()).into_owned();
+        let label = action.label(&self.outside.redactor);
         if !matches!(result, ActionResult::Interrupted) {
             let line = Line {
                 index,

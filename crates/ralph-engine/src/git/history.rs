@@ -13,6 +13,8 @@ pub struct History {
     pub commits: Vec<Commit>,
     /// Names, addresses and messages.
     pub words: Vec<u8>,
+    /// The commit objects with all their headers, those included that git does not show.
+    pub objects: Vec<u8>,
     /// The patch of every commit.
     pub patches: Vec<u8>,
 }
@@ -65,6 +67,8 @@ impl HostRepo {
         let args = [
             "log",
             &format,
+            // Bytes as they are: another encoding could make a secret unreadable here.
+            "--encoding=none",
             "--patch",
             "-m",
             "--text",
@@ -74,8 +78,15 @@ impl HostRepo {
             "--no-textconv",
             &range,
         ];
-        let text = self.read(&args, limit).await?;
-        Ok(text.map(|text| parse(&text, &mark)))
+        let Some(text) = self.read(&args, limit).await? else {
+            return Ok(None);
+        };
+        let args = ["rev-list", "--header", "--encoding=none", &range];
+        let objects = self.read(&args, limit).await?;
+        Ok(objects.map(|objects| History {
+            objects,
+            ..parse(&text, &mark)
+        }))
     }
 
     /// Returns what a command prints; none if that is more than `limit` bytes.
@@ -213,6 +224,7 @@ mod tests {
                     commit(&last, &[&first, &merged], "Merge"),
                     commit(&first, &[&known], ""),
                 ],
+                objects: Vec::new(),
                 words: b"Ann\nann@x\nBob\nbob@x\nMerge\n\nmore\n\n\
                          Ann\nann@x\nBob\nbob@x\nMerge\n\nAnn\n\n\n\n\n"
                     .to_vec(),

@@ -155,8 +155,12 @@ impl Files {
 }
 
 /// One line per event, whatever the text is.
+///
+/// It is redacted twice: without its control characters a colour code in the middle of a secret would
+/// not be recognised, and with them two halves of a token may not be.
 fn line(redactor: &Redactor, at: jiff::Timestamp, iteration: u32, text: &str) -> String {
-    let one_line: String = text
+    let one_line: String = redactor
+        .redact(text)
         .trim_end()
         .chars()
         .map(|c| if c == '\n' { '\u{23ce}' } else { c })

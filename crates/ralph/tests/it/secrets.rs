@@ -199,6 +199,15 @@ fn a_secret_that_the_model_says_is_not_repeated() {
     project.audit();
 }
 
+/// Returns a command that makes a commit with a header of its own, which no command of git shows.
+fn with_header(word: &str) -> String {
+    format!(
+        "note={word}; git commit -q --allow-empty -m Fine && \
+         id=$(git cat-file commit HEAD | sed \"/^committer/a x-note $note\" | git hash-object -t commit -w --stdin) && \
+         git reset -q --soft \"$id\" && git cat-file commit HEAD | grep -c x-note"
+    )
+}
+
 #[test]
 fn a_branch_with_a_secret_is_not_delivered() {
     let canaries = Canaries::new();
@@ -207,7 +216,7 @@ fn a_branch_with_a_secret_is_not_delivered() {
     let (key, token) = (spelled(key), spelled(token));
     let mut sneaky = work();
     sneaky.insert(0, run(&format!("echo {key} > leak.txt")));
-    let project = canaries.project().set("max_iterations", "9").script(&[
+    let project = canaries.project().set("max_iterations", "12").script(&[
         actions(&sneaky),
         // Added by one commit and removed by the next: still on the branch.
         actions(&[commit("Leak"), run("rm leak.txt"), commit("No leak")]),
@@ -219,7 +228,13 @@ fn a_branch_with_a_secret_is_not_delivered() {
             )),
             commit("Binary"),
         ]),
-        actions(&[run("rm -f binary leak.txt ghp_*; git status --short")]),
+        actions(&[
+            run("rm -f binary leak.txt ghp_*; git status --short"),
+            run(&with_header(&token)),
+        ]),
+        actions(&[run(&with_header(
+            "\"$(printf %s%s AKIA Q7Q7Q7Q7Q7Q7Q7Q7)\"",
+        ))]),
         finish(),
     ]);
     let ended = project.run().expect(0);
@@ -233,6 +248,8 @@ fn a_branch_with_a_secret_is_not_delivered() {
             "a commit message has something that looks like a secret; commit without it",
             "`[REDACTED:GITHUB_PAT].txt` adds something that looks like a secret; commit without it",
             "`binary` adds something that looks like a secret; commit without it",
+            "a header of a commit has something that looks like a secret; commit without it",
+            "a header of a commit has something that looks like a secret; commit without it",
         ]
     );
     assert!(

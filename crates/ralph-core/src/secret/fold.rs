@@ -1,0 +1,272 @@
+//! Text as it reads once its escapes are resolved and its invisible characters are dropped.
+//!
+//! A program can write a secret in more ways than a list of spellings has: percent-encoded with any
+//! set of bytes kept, in JSON inside JSON, with colour codes or zero-width characters in between. So
+//! text and secrets are brought to one form, and compared in that.
+//!
+//! The fold of a spelling equals the fold of the secret itself. How often something was escaped does
+//! not matter: a run of backslashes counts as one, `%2541` is `%41`, `&amp;lt;` is `&lt;`.
+//!
+//! Each token is recognised from the bytes at its start on, within a fixed length, so that a text in
+//! pieces folds like the whole.
+
+use super::escapes::{SPECIAL, Unit, Value, unit};
+
+/// The most dropped bytes that may stand between two bytes of one secret.
+pub(super) const MOST_DROPPED: usize = 256;
+/// Stands where too much was dropped. No secret contains it: the byte is dropped from every fold.
+const BREAK: u8 = 0;
+
+/// A folded text, and how its positions relate to those of the source.
+pub(super) struct Folded {
+    bytes: Vec<u8>,
+    tokens: Vec<FoldToken>,
+    /// Where the source ends inside something that may become a token.
+    hold: usize,
+}
+
+/// A piece of the source that folds to other bytes, or to none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FoldToken {
+    source: (usize, usize),
+    folded: (usize, usize),
+}
+
+/// Reads the bytes at a position. Where nothing follows, they are read as before the end of a line.
+fn unit_at(text: &[u8], at: usize, is_last: bool) -> Unit {
+    match unit(&text[at..]) {
+        Unit::Unfinished if is_last => unit(&[&text[at..], b"\n"].concat()),
+        reading @ (Unit::Plain | Unit::Unfinished | Unit::Resolved { .. }) => reading,
+    }
+}
+
+/// Returns the fold of a secret. A rest that would merge with the text behind it is left out.
+pub(super) fn fold_secret(secret: &[u8]) -> Vec<u8> {
+    let end = secret
+        .iter()
+        .rposition(|byte| !b"\\%&".contains(byte))
+        .map_or(0, |last| last + 1);
+    Folded::new(&secret[..end], 0, true).bytes
+}
+
+impl Folded {
+    /// Folds a text from a position on.
+    pub(super) fn new(text: &[u8], start: usize, is_last: bool) -> Self {
+        let mut folded = Self {
+            bytes: Vec::new(),
+            tokens: Vec::new(),
+            hold: text.len(),
+        };
+        let mut at = start;
+        // The identity up to the first token is one copy.
+        let mut copied = start;
+        while let Some(next) = text[at..]
+            .iter()
+            .position(|byte| SPECIAL[usize::from(*byte)])
+        {
+            at += next;
+            match unit_at(text, at, is_last) {
+                Unit::Unfinished if !is_last => {
+                    folded.hold = at;
+                    break;
+                }
+                Unit::Plain | Unit::Unfinished => at += 1,
+                Unit::Resolved { length, value } => {
+                    folded.bytes.extend_from_slice(&text[copied..at]);
+                    folded.push((at, at + length), value);
+                    at += length;
+                    copied = at;
+                }
+            }
+        }
+        folded.bytes.extend_from_slice(&text[copied..folded.hold]);
+        folded
+    }
+
+    fn push(&mut self, source: (usize, usize), value: Value) {
+        let from = self.bytes.len();
+        match value {
+            Value::Nothing => {}
+            Value::Byte(byte) => self.bytes.push(byte),
+            Value::Char(c) => {
+                let mut buffer = [0; 4];
+                self.bytes
+                    .extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+            }
+        }
+        let folded = (from, self.bytes.len());
+        if let Some(last) = self.tokens.last_mut()
+            && value == Value::Nothing
+            && last.folded == folded
+            && last.source.1 == source.0
+        {
+            last.source.1 = source.1;
+            if last.source.1 - last.source.0 > MOST_DROPPED {
+                self.bytes.push(BREAK);
+                last.folded.1 = self.bytes.len();
+            }
+            return;
+        }
+        self.tokens.push(FoldToken { source, folded });
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Returns where the source must wait for more because of a token that is not finished.
+    pub(super) fn hold(&self) -> usize {
+        self.hold
+    }
+
+    /// Returns the ranges of positions where something may start that contains a token and has at
+    /// most `longest` bytes. They are in order and do not overlap.
+    pub(super) fn windows(&self, longest: usize) -> Vec<(usize, usize)> {
+        let mut windows: Vec<(usize, usize)> = Vec::new();
+        for token in &self.tokens {
+            let from = (token.folded.0 + 1).saturating_sub(longest);
+            let to = token.folded.1;
+            match windows.last_mut() {
+                Some(last) if from <= last.1 => last.1 = last.1.max(to),
+                Some(_) | None => windows.push((from, to)),
+            }
+        }
+        windows
+    }
+
+    /// Returns the source of some folded bytes, if a token is among them or between them.
+    pub(super) fn source(&self, from: usize, to: usize, start: usize) -> Option<(usize, usize)> {
+        let first = self
+            .tokens
+            .partition_point(|token| token.folded.1 <= from && token.folded.0 <= from);
+        let token = self.tokens.get(first)?;
+        let is_inside = token.folded.0 < to && (token.folded.1 > from);
+        is_inside.then(|| {
+            (
+                self.position(from, start),
+                self.position(to - 1, start) + self.width(to - 1),
+            )
+        })
+    }
+
+    /// Returns where in the source a folded byte starts.
+    pub(super) fn position(&self, folded: usize, start: usize) -> usize {
+        let after = self
+            .tokens
+            .partition_point(|token| token.folded.0 <= folded);
+        // A token that was dropped starts where the byte after it does.
+        match self.tokens[..after].last() {
+            None => start + folded,
+            Some(token) if folded < token.folded.1 => token.source.0,
+            Some(token) => token.source.1 + (folded - token.folded.1),
+        }
+    }
+
+    /// Returns how many bytes of the source a folded byte takes.
+    fn width(&self, folded: usize) -> usize {
+        let after = self
+            .tokens
+            .partition_point(|token| token.folded.0 <= folded);
+        match self.tokens[..after].last() {
+            Some(token) if folded < token.folded.1 => token.source.1 - token.source.0,
+            Some(_) | None => 1,
+        }
+    }
+
+    /// Returns a position of the source, or the start of the token that it lies in.
+    pub(super) fn token_start(&self, source: usize) -> usize {
+        let after = self.tokens.partition_point(|token| token.source.0 < source);
+        match self.tokens[..after].last() {
+            Some(token) if source < token.source.1 => token.source.0,
+            Some(_) | None => source,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fold(text: &str) -> String {
+        let folded = Folded::new(text.as_bytes(), 0, true);
+        String::from_utf8_lossy(folded.bytes()).into_owned()
+    }
+
+    #[test]
+    fn escapes_are_resolved_and_invisible_characters_dropped() {
+        for (text, folded) in [
+            (
+                "plain text, 100 percent & more",
+                "plain text, 100 percent & more",
+            ),
+            (r#"a\"b\\\"c"#, r#"a"b"c"#),
+            (r"a\nb\\nc\\\\n", "a\nb\nc\n"),
+            (r"\u0070\\u0061\x73\u{73}", "pass"),
+            (r"\ud83d\udd11 \\ud83d\\udd11", "\u{1f511} \u{1f511}"),
+            (r"schl\303\274ssel", "schlüssel"),
+            ("p%40s%2fs%2520x%252525", "p@s/s x%"),
+            ("100%, 5% of, %zz", "100%, 5% of, %zz"),
+            (
+                "a&lt;b&amp;lt;c&#39;&#x27;&amp;&amp;amp;d &c",
+                "a<b<c''&&d &c",
+            ),
+            ("ab\u{1b}[01;31m\u{1b}[Kcd\u{1b}[0me", "abcde"),
+            (r"ab\u001b[31mcd\x1b[0m\e[1me\033[0m", "abcde"),
+            (
+                "ab\u{1b}]8;;https://x\u{7}cd\u{1b}]8;;\u{1b}\\e\u{1b}(B",
+                "abcde",
+            ),
+            ("a\u{200b}b\u{feff}c\u{ad}d\u{2060}e\u{0}f", "abcdef"),
+            (
+                "50\u{20ac} caf\u{e9} \u{4f60}",
+                "50\u{20ac} caf\u{e9} \u{4f60}",
+            ),
+            ("a\u{1b}", "a"),
+            (r"a\\", "a"),
+        ] {
+            assert_eq!(fold(text), folded, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_folded_byte_knows_its_source() {
+        let text = b"xx p%40\x1b[0mss yy";
+        let folded = Folded::new(text, 3, true);
+        assert_eq!(folded.bytes(), b"p@ss yy");
+        assert_eq!(folded.source(0, 4, 3), Some((3, 13)));
+        assert_eq!(folded.source(0, 2, 3), Some((3, 7)));
+        assert_eq!(folded.source(0, 1, 3), None);
+        assert_eq!(folded.source(2, 4, 3), None);
+        assert_eq!(folded.source(1, 3, 3), Some((4, 12)));
+        for (source, start) in [(3, 3), (4, 4), (5, 4), (7, 7), (9, 7), (11, 11), (12, 12)] {
+            assert_eq!(folded.token_start(source), start, "{source}");
+        }
+    }
+
+    #[test]
+    fn an_unfinished_token_waits() {
+        for (text, hold) in [
+            (&b"ab\\"[..], 2),
+            (b"ab\\u00", 2),
+            (b"ab\\ud83d", 2),
+            (b"ab%4", 2),
+            (b"ab%25", 2),
+            (b"ab&am", 2),
+            (b"ab&amp;", 2),
+            (b"ab\x1b[3", 2),
+            (b"ab\xe2\x80", 2),
+            (b"ab\xe2\x82", 4),
+            (b"ab%zz", 5),
+        ] {
+            assert_eq!(Folded::new(text, 0, false).hold(), hold, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn too_much_between_two_bytes_separates_them() {
+        let near = format!("ab{}cd", "\u{1b}[0m".repeat(10));
+        assert_eq!(fold(&near), "abcd");
+        let far = format!("ab{}cd", "\u{1b}[0m".repeat(100));
+        assert!(!fold(&far).contains("abcd"));
+    }
+}
