@@ -5,9 +5,10 @@
 //! caller with large files goes piece by piece.
 //!
 //! - `place` is the directory; `read`, `write` and `list` are what is done in it, `erase` removes
-//!   whole directories; `refusal` is why something was not done.
+//!   whole directories, `furnish` puts back those that every sandbox has; `refusal` is why something was not done.
 
 mod erase;
+mod furnish;
 mod list;
 mod place;
 mod read;

@@ -61,9 +61,7 @@ fn start(
     env: &BTreeMap<String, String>,
 ) -> Result<Tree, Reply> {
     let entering = |refusal| Reply::Failed(Failure::from(refusal));
-    guest
-        .furnish()
-        .map_err(|error| Reply::Failed(error.into()))?;
+    guest.place.furnish().map_err(entering)?;
     let directory = guest.place.enter(cwd.as_ref()).map_err(entering)?;
     let mark = Mark::lower();
     let search_path = guest.image.get("PATH").map_or(DEFAULT_PATH, String::as_str);

@@ -5,20 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, MetadataExt as _, Permissions, PermissionsExt as _};
-use rustix::fs::{AtFlags, FileType, Gid, Uid, statat};
-use rustix::io::Errno;
+use cap_std::fs::{Dir, MetadataExt as _};
+use rustix::fs::{Gid, Uid};
 
 use super::disk::Disk;
 use crate::cgroup::Cgroup;
-use crate::command::{HOME, Name, TMP, User};
+use crate::command::{Name, User};
 use crate::files::{Owner, Place};
-
-/// The directories that every sandbox has.
-const DIRECTORIES: [&str; 4] = ["repo", "scratch", HOME, TMP];
-
-/// What the owner of a directory needs to use it.
-const OWN: u32 = 0o700;
 
 /// A sandbox, seen from inside.
 #[derive(Debug)]
@@ -62,31 +55,8 @@ impl Guest {
             disk: Disk::new(root, disk_limit),
             cgroup: Cgroup::open(),
         };
-        guest.furnish()?;
+        guest.place.furnish().map_err(io::Error::other)?;
         Ok(guest)
-    }
-
-    /// Makes the directories that every sandbox has, and opens them to commands: one may have
-    /// removed or sealed them.
-    pub(super) fn furnish(&self) -> io::Result<()> {
-        for name in DIRECTORIES {
-            match statat(self.place.dir(), name, AtFlags::SYMLINK_NOFOLLOW) {
-                // Something else of that name is the command's own choice, and its own trouble.
-                Ok(found) if !FileType::from_raw_mode(found.st_mode).is_dir() => {}
-                Ok(found) if found.st_mode & OWN == OWN => {}
-                Ok(found) => {
-                    let mode = Permissions::from_mode(found.st_mode & 0o7777 | OWN);
-                    self.place.dir().set_permissions(name, mode)?;
-                }
-                Err(Errno::NOENT) => {
-                    self.place
-                        .make_directory(name.as_ref())
-                        .map_err(io::Error::other)?;
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
     }
 
     /// Tells whether a command may go into a directory that is open.

@@ -46,3 +46,40 @@ pub(super) async fn a_link_outside_is_not_entered(ground: &Ground<'_>) {
         );
     }
 }
+
+/// Whatever a command did to the directories of the sandbox, they are real and usable afterwards.
+pub(super) async fn the_repository_is_a_directory_whatever_happens(ground: &Ground<'_>) {
+    for line in [
+        "chmod 000 .",
+        "cd ..; rm -rf repo scratch \"$HOME\" \"$TMPDIR\"",
+        "cd ..; rm -rf repo && ln -s /etc repo",
+        "cd ..; mv repo other && ln -s other repo",
+        "cd ..; rm -rf repo && ln -s repo repo",
+        "cd ..; rm -rf repo && echo file > repo",
+        "cd ..; rm -rf repo && mkfifo repo",
+        "cd ..; rm -rf scratch && ln -s /tmp scratch",
+    ] {
+        let line = format!("({line}) 2>/dev/null; true");
+        ground.sh(&line).await;
+        // Files first, because a command is not the only one to put it back.
+        let listed = ground.sandbox.list(&SandboxPath::repo()).await;
+        let names: Vec<String> = listed
+            .unwrap_or_else(|error| panic!("{line}: {error}"))
+            .into_iter()
+            .map(|entry| entry.name)
+            .collect();
+        assert!(!names.contains(&"passwd".to_owned()), "{line}: {names:?}");
+        ground.sh(&line).await;
+        ground.write("file", b"written").await;
+        assert_eq!(ground.sh("cat file").await, "written", "{line}");
+        ground.sh(&line).await;
+        let kinds = ground
+            .sh("cd ..; for d in repo scratch; do [ -d $d ] && [ ! -L $d ] && echo $d; done")
+            .await;
+        assert_eq!(kinds, "repo\nscratch\n", "{line}");
+        assert_eq!(
+            ground.sh("touch file ../scratch/x && echo usable").await,
+            "usable\n"
+        );
+    }
+}

@@ -38,7 +38,7 @@ pub async fn sandbox_contract(provider: &dyn SandboxProvider) {
             the_last_bytes_are_never_lost;
         environment: nothing_of_the_caller_is_seen variables_are_layered home_and_tmp_are_usable;
         directories: commands_run_where_they_are_told a_missing_directory_is_not_entered
-            a_link_outside_is_not_entered;
+            a_link_outside_is_not_entered the_repository_is_a_directory_whatever_happens;
         killing: a_timeout_keeps_what_was_printed a_timeout_ends_what_ignores_it
             a_timeout_ends_other_sessions an_output_limit_ends_a_flood
             a_background_process_does_not_hold_a_command

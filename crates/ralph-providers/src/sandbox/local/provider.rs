@@ -11,13 +11,12 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
     Confinement, Isolation, Problem, Sandbox, SandboxError, SandboxId, SandboxInfo,
     SandboxProvider, SandboxSpec,
 };
-use ralph_guest::command::{self, HOME, Name, Owner, TMP};
-use ralph_guest::files::erase;
+use ralph_guest::command::{self, Name, Owner};
+use ralph_guest::files::{Place, Refusal, erase};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
@@ -105,13 +104,13 @@ impl LocalProvider {
     }
 
     /// Makes a sandbox, or leaves nothing behind.
-    fn make(&self, spec: &SandboxSpec) -> io::Result<(Name, Dir)> {
+    fn make(&self, spec: &SandboxSpec) -> io::Result<(Name, Place)> {
         private_directory().recursive(true).create(&self.root)?;
         let name = Name::random();
         // First of all, because it fails if the name is taken.
         private_directory().create(self.root.join(&name::id(name).0))?;
         match self.furnish(name, spec) {
-            Ok(dir) => Ok((name, dir)),
+            Ok(place) => Ok((name, place)),
             Err(error) => {
                 let root = self.open_root()?;
                 erase(&root, name::id(name).0.as_ref())?;
@@ -121,15 +120,14 @@ impl LocalProvider {
         }
     }
 
-    fn furnish(&self, name: Name, spec: &SandboxSpec) -> io::Result<Dir> {
+    fn furnish(&self, name: Name, spec: &SandboxSpec) -> io::Result<Place> {
         Record::of(spec).store(&self.root, name)?;
         let dir = self.open_root()?.open_dir(&name::id(name).0)?;
-        make_directories(&dir)?;
-        Ok(dir)
+        furnished(dir)
     }
 
     /// Opens a sandbox's directory; if only its record is left, that is removed.
-    fn open(&self, name: Name) -> io::Result<Option<(Dir, Record)>> {
+    fn open(&self, name: Name) -> io::Result<Option<(Place, Record)>> {
         let opened = self
             .open_root()
             .and_then(|root| root.open_dir(&name::id(name).0));
@@ -141,16 +139,16 @@ impl LocalProvider {
             }
             Err(error) => return Err(error),
         };
-        make_directories(&dir)?;
+        let place = furnished(dir)?;
         let record = Record::load(&self.root, name)?;
-        Ok(Some((dir, record)))
+        Ok(Some((place, record)))
     }
 
     fn open_root(&self) -> io::Result<Dir> {
         Dir::open_ambient_dir(&self.root, ambient_authority())
     }
 
-    fn handle(&self, name: Name, dir: Dir, record: Record) -> io::Result<LocalSandbox> {
+    fn handle(&self, name: Name, place: Place, record: Record) -> io::Result<LocalSandbox> {
         let launcher = self.launcher();
         let cgroup = launcher
             .as_ref()
@@ -165,7 +163,7 @@ impl LocalProvider {
         Ok(LocalSandbox::new(
             name,
             &self.root,
-            dir,
+            place,
             record.env,
             (host, confined),
         ))
@@ -219,8 +217,8 @@ impl SandboxProvider for LocalProvider {
 
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, SandboxError> {
         let failed = |source| self.failed("make a sandbox", source);
-        let (name, dir) = self.make(spec).map_err(failed)?;
-        let sandbox = self.handle(name, dir, Record::of(spec)).map_err(failed)?;
+        let (name, place) = self.make(spec).map_err(failed)?;
+        let sandbox = self.handle(name, place, Record::of(spec)).map_err(failed)?;
         Ok(Box::new(sandbox))
     }
 
@@ -230,10 +228,10 @@ impl SandboxProvider for LocalProvider {
         };
         command::kill(Owner::Sandbox(name)).await;
         let failed = |source| self.failed(&format!("open sandbox `{id}`"), source);
-        let Some((dir, record)) = self.open(name).map_err(failed)? else {
+        let Some((place, record)) = self.open(name).map_err(failed)? else {
             return Ok(None);
         };
-        let sandbox = self.handle(name, dir, record).map_err(failed)?;
+        let sandbox = self.handle(name, place, record).map_err(failed)?;
         Ok(Some(Box::new(sandbox)))
     }
 
@@ -257,14 +255,16 @@ fn private_directory() -> DirBuilder {
     builder
 }
 
-fn make_directories(dir: &Dir) -> io::Result<()> {
-    for name in [SandboxPath::REPO, SandboxPath::SCRATCH, HOME, TMP] {
-        match dir.create_dir(name) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            result => result?,
+/// Makes sure that a sandbox has its directories.
+fn furnished(dir: Dir) -> io::Result<Place> {
+    let place = Place::new(dir);
+    place.furnish().map_err(|refusal| match refusal {
+        Refusal::Io(error) => error,
+        refusal @ (Refusal::Escapes | Refusal::NotRegular | Refusal::NotFound) => {
+            io::Error::other(refusal)
         }
-    }
-    Ok(())
+    })?;
+    Ok(place)
 }
 
 /// Returns the directory that keeps `root` from being made or written.

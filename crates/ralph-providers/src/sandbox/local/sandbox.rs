@@ -14,7 +14,7 @@ use ralph_core::ports::{
 };
 use ralph_guest::cgroup::Counters;
 use ralph_guest::command::{
-    self, Bounds, Ended, HOME, Input, Invocation, Mark, Marking, Name, Owner, Start, TMP, Tree,
+    self, Bounds, Ended, Input, Invocation, Mark, Marking, Name, Owner, Start, Tree,
 };
 use ralph_guest::files::{Place, Refusal, erase};
 use tokio::time::Instant;
@@ -51,7 +51,7 @@ impl LocalSandbox {
     pub(super) fn new(
         name: Name,
         root: &Path,
-        dir: Dir,
+        place: Place,
         env: BTreeMap<String, String>,
         (host, confined): (Host, Confined),
     ) -> Self {
@@ -59,7 +59,7 @@ impl LocalSandbox {
             id: name::id(name),
             name,
             root: root.to_owned(),
-            place: Arc::new(Place::new(dir)),
+            place: Arc::new(place),
             env,
             host,
             confined,
@@ -114,6 +114,15 @@ impl LocalSandbox {
         !metadata.is_ok_and(|metadata| metadata.nlink() > 0)
     }
 
+    /// Returns the sandbox's directory after putting back what the last command did to the
+    /// directories in it.
+    fn furnished(&self, verb: &str, path: &SandboxPath) -> Result<&Arc<Place>, SandboxError> {
+        self.place
+            .furnish()
+            .map_err(|refusal| self.refused(verb, path, refusal))?;
+        Ok(&self.place)
+    }
+
     /// Starts a command, with its output at pipes.
     fn start(
         &self,
@@ -123,11 +132,8 @@ impl LocalSandbox {
         env: &BTreeMap<String, String>,
     ) -> Result<Tree, SandboxError> {
         let entering = |refusal| self.refused("enter", cwd, refusal);
-        let directory = self.place.enter(cwd.as_str().as_ref()).map_err(entering)?;
-        // A command may remove them like anything else; the next one has them again.
-        for name in [HOME, TMP] {
-            self.place.dir().create_dir(name).ok();
-        }
+        let place = self.furnished("enter", cwd)?;
+        let directory = place.enter(cwd.as_str().as_ref()).map_err(entering)?;
         let spawn = |source| SandboxError::Spawn {
             program: invocation.argv.first().cloned().unwrap_or_default(),
             source,
@@ -231,7 +237,8 @@ impl Sandbox for LocalSandbox {
 
     async fn read(&self, path: &SandboxPath, limit: u64) -> Result<Vec<u8>, SandboxError> {
         let refused = |refusal| self.refused("read", path, refusal);
-        let reading = self.place.read(path.as_str().as_ref()).map_err(refused)?;
+        let place = self.furnished("read", path)?;
+        let reading = place.read(path.as_str().as_ref()).map_err(refused)?;
         let too_large = |size| SandboxError::TooLarge {
             path: path.to_string(),
             size,
@@ -256,9 +263,10 @@ impl Sandbox for LocalSandbox {
     ) -> Result<(), SandboxError> {
         let refused = |refusal| self.refused("write", path, refusal);
         let target = Path::new(path.as_str());
+        let place = self.furnished("write", path)?;
         let mut writing = match mode {
-            WriteMode::Replace => self.place.replace(target),
-            WriteMode::Append => self.place.append(target),
+            WriteMode::Replace => place.replace(target),
+            WriteMode::Append => place.append(target),
         }
         .map_err(refused)?;
         writing
@@ -269,12 +277,14 @@ impl Sandbox for LocalSandbox {
 
     async fn list(&self, path: &SandboxPath) -> Result<Vec<Entry>, SandboxError> {
         let refused = |refusal| self.refused("list", path, refusal);
-        let entries = self.place.list(path.as_str().as_ref()).map_err(refused)?;
+        let place = self.furnished("list", path)?;
+        let entries = place.list(path.as_str().as_ref()).map_err(refused)?;
         Ok(entries.into_iter().map(convert::entry).collect())
     }
 
     async fn delete(&self, path: &SandboxPath) -> Result<(), SandboxError> {
-        let (place, whole) = (self.place.clone(), PathBuf::from(path.as_str()));
+        let place = self.furnished("delete", path)?.clone();
+        let whole = PathBuf::from(path.as_str());
         in_background(move || place.delete(&whole))
             .await
             .map_err(|refusal| self.refused("delete", path, refusal))

@@ -5,13 +5,11 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
-    Exec, Labels, SandboxError, SandboxId, SandboxInfo, SandboxProvider as _, SandboxSpec,
-    WriteMode,
+    Labels, SandboxError, SandboxId, SandboxInfo, SandboxProvider as _, SandboxSpec, WriteMode,
 };
 
-use super::place::{AMPLE, Place, provider_at, repo, sh};
+use super::place::{Place, provider_at, repo, sh};
 
 #[tokio::test]
 async fn a_sandbox_is_private_and_its_record_is_beside_it() {
@@ -93,43 +91,6 @@ async fn what_a_command_does_to_itself_ends_with_it() {
     written.unwrap();
     let line = "cp file copy; wc -c < copy; ls -l file | cut -c 1-10; mktemp >/dev/null && cd && echo home";
     assert_eq!(sh(&*sandbox, line).await, "100000\n-rw-r--r--\nhome\n");
-}
-
-#[tokio::test]
-async fn a_sealed_repository_is_named() {
-    let place = Place::new();
-    let sandbox = place.sandbox().await;
-    sh(&*sandbox, "touch file; chmod 000 .").await;
-    if rustix::process::geteuid().is_root() {
-        // Nothing is sealed for this user.
-        assert_eq!(sh(&*sandbox, "ls").await, "file\n");
-        return;
-    }
-    let exec = Exec::shell("true", AMPLE);
-    let entered = sandbox
-        .exec(exec, &mut ralph_test::Collect::default())
-        .await;
-    let refusals = [
-        entered.map(drop),
-        sandbox.read(&repo("file"), 10).await.map(drop),
-        sandbox.write(&repo("new"), b"x", WriteMode::Replace).await,
-        sandbox.write(&repo("new"), b"x", WriteMode::Append).await,
-        sandbox.list(&SandboxPath::repo()).await.map(drop),
-        sandbox.delete(&repo("file")).await,
-    ];
-    let said = refusals.map(|refusal| refusal.unwrap_err().to_string());
-    assert_eq!(
-        said,
-        [
-            "cannot enter `repo`: Permission denied (os error 13)",
-            "cannot read `repo/file`: Permission denied (os error 13)",
-            "cannot write `repo/new`: Permission denied (os error 13)",
-            "cannot write `repo/new`: Permission denied (os error 13)",
-            "cannot list `repo`: Permission denied (os error 13)",
-            "cannot delete `repo/file`: Permission denied (os error 13)",
-        ]
-    );
-    sandbox.remove().await.unwrap();
 }
 
 #[tokio::test]
