@@ -7,6 +7,7 @@ use super::perform::Effect;
 use crate::error::RunError;
 use crate::git::{CommitOutcome, SandboxGit};
 use crate::run::{Run, attend};
+use crate::steps::{is_damage, not_committed};
 
 impl Run {
     pub(super) async fn commit(
@@ -26,18 +27,38 @@ impl Run {
         );
         let findings = self.workspace.guard_git(&*self.sandbox).await?;
         self.tell_tampering(findings)?;
+        let mut outcome = self.try_commit(&message, paths).await;
+        if outcome.as_ref().is_err_and(is_damage) {
+            // A look puts the repository back.
+            self.look().await?;
+            outcome = self.try_commit(&message, paths).await;
+        }
+        Ok(match outcome {
+            Ok(CommitOutcome::Made(commit, large)) if large.is_empty() => {
+                Effect::done(format!("commit {commit}"))
+            }
+            Ok(CommitOutcome::Made(commit, large)) => {
+                Effect::done(format!("commit {commit}; {}", not_committed(&large)))
+            }
+            Ok(CommitOutcome::Nothing(large)) if large.is_empty() => {
+                Effect::done("nothing to commit")
+            }
+            Ok(CommitOutcome::Nothing(large)) => Effect::failed(not_committed(&large)),
+            Ok(CommitOutcome::Rejected(why)) => Effect::failed(why),
+            Err(RunError::Git(error)) => Effect::failed(error.to_string()),
+            Err(error) => return Err(error),
+        })
+    }
+
+    async fn try_commit(
+        &mut self,
+        message: &str,
+        paths: &[WorkspacePath],
+    ) -> Result<CommitOutcome, RunError> {
         let own = self.pinned.own_files();
         let git = SandboxGit::new(&*self.sandbox);
-        let committing = git.commit(&message, paths, own);
-        Ok(
-            match attend(&mut self.journal, &mut self.control, committing).await? {
-                Ok(CommitOutcome::Made(commit)) => Effect::done(format!("commit {commit}")),
-                Ok(CommitOutcome::Nothing) => Effect::done("nothing to commit"),
-                Ok(CommitOutcome::Rejected(why)) => Effect::failed(why),
-                Err(RunError::Git(error)) => Effect::failed(error.to_string()),
-                Err(error) => return Err(error),
-            },
-        )
+        let committing = git.commit(message, paths, own);
+        attend(&mut self.journal, &mut self.control, committing).await?
     }
 
     /// The mark of a commit: no two commits of a run carry the same.

@@ -7,7 +7,6 @@ use ralph_core::run::{FailReason, PauseReason, RunStatus};
 
 use crate::actions::Performed;
 use crate::error::RunError;
-use crate::git::SandboxGit;
 use crate::run::Run;
 
 /// After so many iterations in a row without any change a person should look.
@@ -23,7 +22,7 @@ impl Run {
         let mut claims = self.agent_claims().await?;
         let obstacle = self.agents_obstacle().await?;
         if end == AgentEnd::Finished && claims.checkboxes_checked.is_empty() && obstacle.is_none() {
-            let tree = SandboxGit::new(&*self.sandbox).status().await?;
+            let tree = self.look().await?;
             if tree.head.as_ref() == Some(&self.state().head) && tree.entries.is_empty() {
                 claims = self.claim_of_everything();
             }

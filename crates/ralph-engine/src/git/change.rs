@@ -1,10 +1,13 @@
 //! What an iteration changed: the files as they are now against the files as they were, committed or
 //! not. Only the question whether a run goes in circles is answered with it.
 
+use std::time::Duration;
+
 use ralph_core::gutter::{Facts, FileMark};
 use ralph_core::ports::Exec;
 
-use super::sandbox::{SandboxGit, TIMEOUT};
+use super::WorkTree;
+use super::sandbox::{SandboxGit, pathspecs};
 use crate::error::RunError;
 
 /// What changed between two moments.
@@ -24,22 +27,29 @@ pub struct Change {
 /// were touched. An earlier note that is gone, with its sandbox, is replaced by the commit `$2`.
 const SCRIPT: &str = "set -e; export GIT_INDEX_FILE=\"$PWD/.git/ralph.files\"; \
     if [ ! -e \"$GIT_INDEX_FILE\" ]; then git read-tree HEAD; fi; \
-    git add --all --ignore-errors -- . ':(exclude).ralph' ':(exclude)ralph_task.md' >/dev/null 2>&1 || true; \
-    tree=$(git write-tree) || { rm -f \"$GIT_INDEX_FILE\"; exit 1; }; from=$1; \
-    git cat-file -e \"$from^{tree}\" 2>/dev/null || from=$2; \
+    from=$1; git cat-file -e \"$from^{tree}\" 2>/dev/null || from=$2; shift 2; \
+    git add --all --ignore-errors -- \"$@\" >/dev/null 2>&1 || true; \
+    tree=$(git write-tree) || { rm -f \"$GIT_INDEX_FILE\"; exit 1; }; \
     printf '%s\\0' \"$tree\"; \
     git diff-tree -r -z --raw --numstat --no-renames --no-abbrev --no-ext-diff --no-textconv \
-        \"$from\" \"$tree\" -- . ':(exclude).ralph' ':(exclude)ralph_task.md'";
+        \"$from\" \"$tree\" -- \"$@\"";
+
+/// How long it may take to note the files. Without it the size of the diff has to do.
+const NOTE_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl SandboxGit<'_> {
     /// Notes the files as they are, and compares them with an earlier note or, where that is gone, with
     /// a commit.
-    pub async fn change_since(&self, note: &str, commit: &str) -> Result<Change, RunError> {
+    pub async fn change_since(
+        &self,
+        note: &str,
+        commit: &str,
+        tree: &WorkTree,
+    ) -> Result<Change, RunError> {
         let note = if note.is_empty() { commit } else { note };
-        let command = ["sh", "-c", SCRIPT, "sh", note, commit];
-        let answer = self
-            .checked("diff-tree", Exec::argv(command, TIMEOUT))
-            .await?;
+        let argv = ["sh", "-c", SCRIPT, "sh", note, commit].map(String::from);
+        let exec = Exec::argv(argv.into_iter().chain(pathspecs(tree)), NOTE_TIMEOUT);
+        let answer = self.checked("diff-tree", exec).await?;
         Ok(parse(&String::from_utf8_lossy(&answer)))
     }
 }

@@ -4,22 +4,21 @@ use ralph_core::id::CommitId;
 use ralph_core::path::WorkspacePath;
 use ralph_core::ports::{Exec, WriteMode};
 
-use super::GitError;
-use super::sandbox::{SandboxGit, TIMEOUT, complaint, scratch};
+use super::sandbox::{LOOK_TIMEOUT, SandboxGit, TIMEOUT, complaint, scratch};
+use super::survey::{Survey, exclusions};
+use super::{GitError, MAX_COMMIT_BYTES};
 use crate::error::RunError;
 
 /// The most files one commit may touch.
 const MAX_COMMIT_FILES: usize = 500;
-/// The most bytes one commit may add.
-const MAX_COMMIT_BYTES: u64 = 20 << 20;
 
 /// How a commit went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitOutcome {
-    /// There is a new commit.
-    Made(CommitId),
-    /// There was nothing to commit.
-    Nothing,
+    /// There is a new commit; these files are too large to be part of it.
+    Made(CommitId, Vec<String>),
+    /// There was nothing to commit but files that are too large.
+    Nothing(Vec<String>),
     /// It was not made; the reason is for the model.
     Rejected(String),
 }
@@ -41,7 +40,10 @@ impl SandboxGit<'_> {
         paths: &[WorkspacePath],
         own: OwnFiles,
     ) -> Result<CommitOutcome, RunError> {
-        if let Err(why) = self.stage(paths).await? {
+        let Survey { large, .. } = self.survey().await?;
+        if let Err(why) = self.stage(paths, &large).await? {
+            // In a damaged repository this fails, too, and the damage is what counts.
+            self.status().await?;
             return Ok(CommitOutcome::Rejected(why));
         }
         if own == OwnFiles::Committed {
@@ -60,13 +62,15 @@ impl SandboxGit<'_> {
             .await?;
         let blobs = staged_blobs(&String::from_utf8_lossy(&staged));
         if blobs.is_empty() {
-            return Ok(CommitOutcome::Nothing);
+            return Ok(CommitOutcome::Nothing(large));
         }
         if let Some(why) = self.too_much(&blobs).await? {
-            self.git(&["reset", "--quiet"]).await?;
+            self.git(&["read-tree", "HEAD"]).await?;
+            self.hide_own_files(own).await?;
             return Ok(CommitOutcome::Rejected(why));
         }
-        self.record(message).await.map(CommitOutcome::Made)
+        let commit = self.record(message).await?;
+        Ok(CommitOutcome::Made(commit, large))
     }
 
     /// Makes a commit of what is staged and moves the branch to it. Unlike `git commit`, this looks
@@ -92,10 +96,25 @@ impl SandboxGit<'_> {
         Ok(written.await?)
     }
 
-    async fn stage(&self, paths: &[WorkspacePath]) -> Result<Result<(), String>, RunError> {
-        let mut exec = Exec::argv(["git", "add", "--all"], TIMEOUT);
-        if !paths.is_empty() {
-            let list: Vec<&str> = paths.iter().map(WorkspacePath::as_str).collect();
+    async fn stage(
+        &self,
+        paths: &[WorkspacePath],
+        large: &[String],
+    ) -> Result<Result<(), String>, RunError> {
+        let named = paths.iter().map(WorkspacePath::as_str);
+        if let Some(path) = named.clone().find(|path| large.iter().any(|l| l == path)) {
+            return Ok(Err(format!(
+                "`{path}` is larger than the {} MiB that a commit may have; ignore or delete it",
+                MAX_COMMIT_BYTES >> 20
+            )));
+        }
+        let mut exec = Exec::argv(["git", "add", "--all"], LOOK_TIMEOUT);
+        if !paths.is_empty() || !large.is_empty() {
+            let mut list: Vec<String> = named.map(|path| format!(":(literal){path}")).collect();
+            if paths.is_empty() {
+                list.push(".".into());
+            }
+            list.extend(exclusions(large));
             self.hand_over("paths", &list.join("\0")).await?;
             let args = [
                 "git",
@@ -104,15 +123,14 @@ impl SandboxGit<'_> {
                 "--pathspec-from-file=../scratch/paths",
                 "--pathspec-file-nul",
             ];
-            exec = Exec::argv(args, TIMEOUT);
+            exec = Exec::argv(args, LOOK_TIMEOUT);
         }
-        let answer = self
-            .exec(exec.with_env("GIT_LITERAL_PATHSPECS", "1"))
-            .await?;
+        let answer = self.exec(exec).await?;
         Ok(if answer.ended.is_success() {
             Ok(())
         } else {
-            Err(complaint(&answer.stderr, answer.ended))
+            let why = complaint(&answer.stderr, answer.ended);
+            Err(why.replace(":(literal)", ""))
         })
     }
 

@@ -363,7 +363,14 @@ impl HostRepo {
     }
 
     async fn is_known(&self, commit: Option<&CommitId>) -> bool {
-        let Some(commit) = commit else { return true };
+        match commit {
+            Some(commit) => self.has(commit).await,
+            None => true,
+        }
+    }
+
+    /// Returns whether a commit is in the repository.
+    pub(crate) async fn has(&self, commit: &CommitId) -> bool {
         self.run(&["cat-file", "-e", &format!("{commit}^{{commit}}")])
             .await
             .is_ok()

@@ -16,6 +16,7 @@ pub(crate) mod locks;
 mod project_config;
 mod sandbox;
 mod state;
+mod survey;
 mod telling;
 mod work_tree;
 
@@ -27,9 +28,13 @@ pub use incoming::Incoming;
 pub use project_config::ProjectConfigError;
 pub use sandbox::{Origin, SandboxGit};
 pub(crate) use state::{RepoRefs, WorkSnapshot};
+pub use survey::Survey;
 pub use work_tree::WorkTree;
 
 use crate::durable;
+
+/// The most bytes one commit may add. A larger file can be in no commit, and git never reads it.
+pub(crate) const MAX_COMMIT_BYTES: u64 = 20 << 20;
 
 /// Why git could not do what was asked.
 #[derive(Debug, thiserror::Error)]

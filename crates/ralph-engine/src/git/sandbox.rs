@@ -10,15 +10,29 @@ use ralph_core::ports::{Ended, Exec, OutputSink, Sandbox, SandboxError, Stream};
 
 use super::GitError;
 use super::commit::OwnFiles;
+use super::survey::exclusions;
 use super::telling::telling_line;
 use super::work_tree::WorkTree;
 use crate::error::RunError;
 use crate::transfer;
+use crate::workspace::in_repo;
 
 pub(super) const TIMEOUT: Duration = Duration::from_mins(10);
+/// How long git may read the work tree, which a command can fill with anything.
+pub(super) const LOOK_TIMEOUT: Duration = Duration::from_mins(2);
 const ANSWER_LIMIT: usize = 64 << 20;
 /// The paths of a diff: everything but the run's own files.
-const WITHOUT_OWN_FILES: [&str; 4] = ["--", ".", ":(exclude).ralph", ":(exclude)ralph_task.md"];
+const WITHOUT_OWN_FILES: [&str; 3] = [".", ":(exclude).ralph", ":(exclude)ralph_task.md"];
+
+/// The configuration of every command, whatever the repository's own says.
+const CONFIG: [(&str, &str); 4] = [
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    // Larger files are never held in memory, nor compared line by line.
+    ("core.bigFileThreshold", "16m"),
+    // A diff would read every file that changed its time, excluded or not; `status` has done so.
+    ("diff.autoRefreshIndex", "false"),
+];
 
 /// Runs git in a sandbox.
 pub struct SandboxGit<'a> {
@@ -36,7 +50,7 @@ pub struct Origin<'a> {
 
 pub(super) struct Answer {
     pub(super) ended: Ended,
-    stdout: Vec<u8>,
+    pub(super) stdout: Vec<u8>,
     pub(super) stderr: String,
 }
 
@@ -88,15 +102,16 @@ impl<'a> SandboxGit<'a> {
         let exec = exec
             .with_env("GIT_CONFIG_GLOBAL", "/dev/null")
             .with_env("GIT_CONFIG_NOSYSTEM", "1")
-            .with_env("GIT_CONFIG_COUNT", "2")
-            .with_env("GIT_CONFIG_KEY_0", "core.hooksPath")
-            .with_env("GIT_CONFIG_VALUE_0", "/dev/null")
-            .with_env("GIT_CONFIG_KEY_1", "core.fsmonitor")
-            .with_env("GIT_CONFIG_VALUE_1", "false")
+            .with_env("GIT_CONFIG_COUNT", CONFIG.len().to_string())
             // Replaced objects and grafts would show another history than the one that is pushed.
             .with_env("GIT_NO_REPLACE_OBJECTS", "1")
             .with_env("GIT_GRAFT_FILE", "/dev/null/none")
             .with_env("LC_ALL", "C.UTF-8");
+        let configured = |exec: Exec, (index, (key, value)): (usize, &(&str, &str))| {
+            exec.with_env(&format!("GIT_CONFIG_KEY_{index}"), *key)
+                .with_env(&format!("GIT_CONFIG_VALUE_{index}"), *value)
+        };
+        let exec = CONFIG.iter().enumerate().fold(exec, configured);
         let mut collect = Collect::default();
         let outcome = self.sandbox.exec(exec, &mut collect).await?;
         Ok(Answer {
@@ -117,8 +132,10 @@ impl<'a> SandboxGit<'a> {
 
     /// Puts a repository with one branch into the workspace, replacing its `.git`. Files stay as they are.
     pub async fn install(&self, origin: Origin<'_>) -> Result<(), RunError> {
-        // Whatever became of the directory, nothing in it is needed.
+        // Whatever became of the directories, nothing in them is needed. The provider removes also
+        // what a command has no permission for.
         self.sandbox.delete(&SandboxPath::scratch()).await?;
+        self.sandbox.delete(&in_repo(".git")?).await?;
         transfer::upload(self.sandbox, origin.bundle, &scratch("in.bundle")?).await?;
         let script = "set -e; rm -rf clone; \
             git clone --quiet --no-checkout --template= --branch \"$BRANCH\" in.bundle clone; \
@@ -165,31 +182,39 @@ impl<'a> SandboxGit<'a> {
         self.checked("update-index", exec).await.map(drop)
     }
 
-    /// Looks at the workspace. The run's own files are left out.
+    /// Looks at the workspace. The run's own files are left out, and those that are too large for git
+    /// are only named.
     pub async fn status(&self) -> Result<WorkTree, RunError> {
+        let survey = self.survey().await?;
+        let mut args = ["git", "status", "--porcelain=v2", "--branch", "-z"]
+            .map(String::from)
+            .to_vec();
+        if !survey.large.is_empty() {
+            args.extend(["--".to_owned(), ".".to_owned()]);
+            args.extend(exclusions(&survey.large));
+        }
         let text = self
-            .git(&["status", "--porcelain=v2", "--branch", "-z"])
+            .checked("status", Exec::argv(args, LOOK_TIMEOUT))
             .await?;
-        Ok(WorkTree::parse(&String::from_utf8_lossy(&text)))
+        let mut tree = WorkTree::parse(&String::from_utf8_lossy(&text));
+        let large = survey.large.iter();
+        tree.entries
+            .extend(large.map(|path| ("??".to_owned(), path.clone())));
+        tree.survey = survey;
+        Ok(tree)
     }
 
-    /// Returns the full diff of the workspace against a commit, new files included, own files not.
+    /// Returns the full diff of the workspace against a commit, new files included, own files not. A
+    /// diff that is very long or takes very long is cut.
     pub async fn diff(&self, from: &CommitId, tree: &WorkTree) -> Result<Vec<u8>, RunError> {
-        let mut args = vec![
-            "diff",
-            "--no-color",
-            "--no-ext-diff",
-            "--no-textconv",
-            from.as_str(),
-        ];
-        if tree.entries.is_empty() {
-            let Some(head) = tree.head.as_ref().filter(|head| *head != from) else {
-                return Ok(Vec::new());
-            };
-            args.push(head.as_str());
+        let flags = format!("--no-color --no-ext-diff --no-textconv {from}");
+        if !tree.entries.is_empty() {
+            return self.diff_with(tree, &flags).await;
         }
-        args.extend(WITHOUT_OWN_FILES);
-        self.with_untracked(tree, &args).await
+        match tree.head.as_ref().filter(|head| *head != from) {
+            Some(head) => self.diff_with(tree, &format!("{flags} {head}")).await,
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Returns a summary of what is not committed, new files included, own files not.
@@ -197,23 +222,31 @@ impl<'a> SandboxGit<'a> {
         if tree.entries.is_empty() {
             return Ok(String::new());
         }
-        let mut args = vec!["diff", "--stat=100", "--no-color", "--no-ext-diff", "HEAD"];
-        args.extend(WITHOUT_OWN_FILES);
-        let text = self.with_untracked(tree, &args).await?;
+        let flags = "--stat=100 --no-color --no-ext-diff HEAD";
+        let text = self.diff_with(tree, flags).await?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// Runs a diff that shows files git does not know, too: they are announced in a copy of the index,
     /// so that looking changes nothing.
-    async fn with_untracked(&self, tree: &WorkTree, args: &[&str]) -> Result<Vec<u8>, RunError> {
-        if !tree.has_untracked() {
-            return self.git(args).await;
-        }
-        let script = "set -e; export GIT_INDEX_FILE=\"$PWD/.git/ralph.index\"; \
+    async fn diff_with(&self, tree: &WorkTree, flags: &str) -> Result<Vec<u8>, RunError> {
+        let script = "set -e; if [ -n \"$NEW\" ]; then \
+            export GIT_INDEX_FILE=\"$PWD/.git/ralph.index\"; \
             if [ -e .git/index ]; then cp .git/index \"$GIT_INDEX_FILE\"; fi; \
-            git add --intent-to-add --all --ignore-errors || true; git \"$@\"; rm -f \"$GIT_INDEX_FILE\"";
-        let command = [&["sh", "-c", script, "sh"], args].concat();
-        self.checked(args[0], Exec::argv(command, TIMEOUT)).await
+            git add --intent-to-add --all --ignore-errors -- \"$@\" || true; fi; \
+            git diff $FLAGS -- \"$@\"; [ -z \"$NEW\" ] || rm -f \"$GIT_INDEX_FILE\"";
+        let argv = ["sh", "-c", script, "sh"].map(String::from).into_iter();
+        let mut exec = Exec::argv(argv.chain(pathspecs(tree)), LOOK_TIMEOUT)
+            .with_env("FLAGS", flags)
+            .with_env("NEW", if tree.has_untracked() { "yes" } else { "" });
+        exec.output_limit = ANSWER_LIMIT as u64;
+        let answer = self.exec(exec).await?;
+        match answer.ended {
+            Ended::OutputLimit | Ended::TimedOut => Ok(answer.stdout),
+            Ended::Exited(_) | Ended::Signalled(_) | Ended::DiskLimit | Ended::OutOfMemory => {
+                Ok(answer.checked("diff")?)
+            }
+        }
     }
 
     /// Tells whether the checked-out commit carries a trailer.
@@ -228,13 +261,30 @@ impl<'a> SandboxGit<'a> {
             .and_then(CommitId::parse))
     }
 
-    /// Puts the workspace back on its branch at a commit, keeping the files.
-    pub async fn put_back(&self, branch: &str, commit: &CommitId) -> Result<(), RunError> {
-        self.git(&["symbolic-ref", "HEAD", &format!("refs/heads/{branch}")])
-            .await?;
-        self.git(&["reset", "--quiet", "--mixed", commit.as_str()])
-            .await
-            .map(drop)
+    /// Puts the workspace back on its branch at a commit, keeping the files. Unlike `git reset`, this
+    /// reads no file of the work tree.
+    pub async fn put_back(
+        &self,
+        branch: &str,
+        commit: &CommitId,
+        own: OwnFiles,
+    ) -> Result<(), RunError> {
+        let script = "set -e; git symbolic-ref HEAD \"refs/heads/$BRANCH\"; \
+            git update-ref -m ralph HEAD \"$COMMIT\"; rm -rf .git/index; git read-tree \"$COMMIT\"; \
+            cd .git; rm -rf MERGE_HEAD MERGE_MSG MERGE_MODE SQUASH_MSG CHERRY_PICK_HEAD REVERT_HEAD AUTO_MERGE";
+        let exec = Exec::shell(script, TIMEOUT)
+            .with_env("BRANCH", branch)
+            .with_env("COMMIT", commit.as_str());
+        self.checked("read-tree", exec).await?;
+        self.hide_own_files(own).await
+    }
+
+    /// Puts the files of the index back if not one of them is left. Tells whether it did.
+    pub async fn restore_if_empty(&self) -> Result<bool, RunError> {
+        let script = "all=$(git ls-files | wc -l); gone=$(git ls-files --deleted | wc -l); \
+            if [ \"$all\" -gt 0 ] && [ \"$all\" = \"$gone\" ]; then git checkout-index --all --quiet; echo restored; fi";
+        let answer = self.checked("checkout-index", Exec::shell(script, TIMEOUT));
+        Ok(!answer.await?.is_empty())
     }
 
     /// Tells whether a revision continues a commit.
@@ -275,6 +325,12 @@ impl<'a> SandboxGit<'a> {
         }
         Ok(bytes)
     }
+}
+
+/// Returns the pathspecs of everything but the run's own files and those that git must not read.
+pub(super) fn pathspecs(tree: &WorkTree) -> impl Iterator<Item = String> {
+    let without_own = WITHOUT_OWN_FILES.iter().map(|&path| path.to_owned());
+    without_own.chain(exclusions(&tree.survey.large))
 }
 
 /// Returns why a command failed, in a line.

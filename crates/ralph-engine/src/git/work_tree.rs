@@ -2,6 +2,8 @@
 
 use ralph_core::id::CommitId;
 
+use super::survey::Survey;
+
 /// What `git status` says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkTree {
@@ -11,6 +13,8 @@ pub struct WorkTree {
     pub branch: Option<String>,
     /// Two letters and a path for everything that is not committed.
     pub entries: Vec<(String, String)>,
+    /// What was found before git looked.
+    pub survey: Survey,
 }
 
 impl WorkTree {
@@ -35,6 +39,7 @@ fn parse(text: &str) -> WorkTree {
         head: None,
         branch: None,
         entries: Vec::new(),
+        survey: Survey::default(),
     };
     let mut parts = text.split('\0');
     while let Some(part) = parts.next() {
@@ -114,8 +119,7 @@ mod tests {
             unborn,
             WorkTree {
                 head: None,
-                branch: None,
-                entries: vec![]
+                ..WorkTree::default()
             }
         );
     }

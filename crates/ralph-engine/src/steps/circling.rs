@@ -8,7 +8,7 @@ use ralph_core::run::{FailReason, PauseReason, RunStatus};
 use ralph_core::verdict::{self, Verdict};
 
 use crate::error::RunError;
-use crate::git::{Change, GitError, SandboxGit};
+use crate::git::{Change, GitError, SandboxGit, WorkTree};
 use crate::run::{Outside, Run};
 
 /// What an iteration says about circling, and where that sends the run.
@@ -36,7 +36,11 @@ impl Circling {
 
 impl Run {
     /// Notes what the iteration changed, while the workspace is looked at anyway.
-    pub(super) async fn note_change(&mut self, start: &CommitId) -> Result<(), RunError> {
+    pub(super) async fn note_change(
+        &mut self,
+        start: &CommitId,
+        seen: &WorkTree,
+    ) -> Result<(), RunError> {
         let note = self.state().window.last();
         let note = note.map(|facts| facts.tree.clone()).unwrap_or_default();
         if !self.now.changed {
@@ -52,7 +56,7 @@ impl Run {
             return Ok(());
         }
         let git = SandboxGit::new(&*self.sandbox);
-        self.now.change = match git.change_since(&note, start.as_str()).await {
+        self.now.change = match git.change_since(&note, start.as_str(), seen).await {
             Ok(change) => change,
             // Git in the sandbox may be anything; without its help the size of the diff has to do.
             Err(RunError::Git(GitError::InSandbox { .. })) => Change {

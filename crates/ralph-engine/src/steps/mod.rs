@@ -1,5 +1,5 @@
 //! The steps of an iteration around its actions: `begin` it, `ask` the model by a `call` with a
-//! `snapshot` of the files, `settle` what really happened, look for
+//! `snapshot` of the files, `settle` what really happened, `recover` a damaged repository, look for
 //! `circling`, `close` with files on disk. `quota` waits for the end of a usage limit, `choice` takes
 //! up another model.
 
@@ -10,10 +10,12 @@ mod choice;
 mod circling;
 mod close;
 pub(crate) mod quota;
+mod recover;
 mod responses;
 mod settle;
 mod snapshot;
 
 pub(crate) use ask::Asked;
 pub(crate) use close::Now;
+pub(crate) use recover::{is_damage, not_committed};
 pub use responses::{Attempt, Responses};

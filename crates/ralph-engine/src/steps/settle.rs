@@ -8,10 +8,11 @@ use ralph_core::verdict::CheckResult;
 use crate::durable;
 use crate::error::RunError;
 use crate::git::{Commit, GitError, SandboxGit, WorkTree};
-use crate::prepare;
 use crate::rules;
 use crate::run::Run;
 use crate::workspace::Finding;
+
+use super::recover::is_damage;
 
 /// The most of a diff that is kept.
 const MAX_DIFF: usize = 8 << 20;
@@ -31,22 +32,23 @@ impl Run {
             .open
             .as_ref()
             .map_or_else(|| self.state().head.clone(), |open| open.head.clone());
-        let git = SandboxGit::new(&*self.sandbox);
-        let mut diff = git.diff(&start, &tree).await?;
+        let mut diff = self.diff(&start, &mut tree).await?;
         let moved = tree
             .head
             .as_ref()
             .is_some_and(|head| *head != self.state().head);
-        if moved && !self.import().await? {
-            tree = SandboxGit::new(&*self.sandbox).status().await?;
+        if !moved {
+            self.tell_lost_commits(&[]).await?;
+        } else if !self.import().await? {
+            tree = self.look().await?;
         }
-        self.view.diff_stat = SandboxGit::new(&*self.sandbox).diff_stat(&tree).await?;
+        self.view.diff_stat = self.diff_stat(&tree).await?;
         let uncommitted = (!tree.entries.is_empty()).then(|| Digest::of(&diff));
         self.now.changed =
             self.now.resumed || self.state().head != start || uncommitted != self.view.uncommitted;
         self.view.uncommitted = uncommitted;
         self.now.diff = measure(&diff);
-        self.note_change(&start).await?;
+        self.note_change(&start, &tree).await?;
         diff.truncate(MAX_DIFF);
         let clean = self.outside.redactor.redact_bytes(&diff);
         durable::write_unsynced(
@@ -68,10 +70,33 @@ impl Run {
             .repo
             .titles(&state.plan.base, &state.head, SHOWN_COMMITS)
             .await?;
-        self.view.diff_stat = SandboxGit::new(&*self.sandbox).diff_stat(&tree).await?;
+        self.view.diff_stat = self.diff_stat(&tree).await?;
         self.view.subjects = titles;
         self.view.tree = tree;
         Ok(())
+    }
+
+    /// Returns the diff of the work tree. If git fails, the repository is put back first.
+    async fn diff(&mut self, start: &CommitId, tree: &mut WorkTree) -> Result<Vec<u8>, RunError> {
+        let git = SandboxGit::new(&*self.sandbox);
+        match git.diff(start, tree).await {
+            Err(error) if is_damage(&error) => {}
+            diff => return diff,
+        }
+        *tree = self.look_after_damage().await?;
+        let git = SandboxGit::new(&*self.sandbox);
+        match git.diff(start, tree).await {
+            // A prompt without a diff is better than no run.
+            Err(error) if is_damage(&error) => Ok(Vec::new()),
+            diff => diff,
+        }
+    }
+
+    async fn diff_stat(&self, tree: &WorkTree) -> Result<String, RunError> {
+        match SandboxGit::new(&*self.sandbox).diff_stat(tree).await {
+            Err(error) if is_damage(&error) => Ok(String::new()),
+            stat => stat,
+        }
     }
 
     pub(crate) fn tell_tampering(&mut self, findings: Vec<Finding>) -> Result<(), RunError> {
@@ -87,51 +112,6 @@ impl Run {
         Ok(())
     }
 
-    /// Returns the state of the work tree, after putting the repository back on its branch if need be.
-    async fn look(&mut self) -> Result<WorkTree, RunError> {
-        let branch = self.state().plan.branch.clone();
-        let git = SandboxGit::new(&*self.sandbox);
-        let finding = match git.status().await {
-            Ok(tree) if tree.branch.as_deref() == Some(&branch) && tree.head.is_some() => {
-                return Ok(tree);
-            }
-            Ok(tree) => {
-                let target = self.latest_of_ours(tree.head).await?;
-                SandboxGit::new(&*self.sandbox)
-                    .put_back(&branch, &target)
-                    .await
-                    .map(|()| "another branch was checked out; put back")
-            }
-            Err(RunError::Git(GitError::InSandbox { .. })) => Err(RunError::Interrupted),
-            Err(error) => return Err(error),
-        };
-        let finding = if let Ok(finding) = finding {
-            finding
-        } else {
-            // The repository itself is damaged or gone; the host has every commit that counts.
-            prepare::install(&*self.sandbox, &self.dir, &self.repo, &branch).await?;
-            let git = SandboxGit::new(&*self.sandbox);
-            git.put_back(&branch, &self.state().head.clone()).await?;
-            git.hide_own_files(self.pinned.own_files()).await?;
-            "the repository was damaged; put back, files kept"
-        };
-        self.tell_tampering(vec![Finding {
-            path: ".git".into(),
-            finding: finding.into(),
-        }])?;
-        SandboxGit::new(&*self.sandbox).status().await
-    }
-
-    /// Commits made on another branch count if they continue ours.
-    async fn latest_of_ours(&self, found: Option<CommitId>) -> Result<CommitId, RunError> {
-        let known = self.state().head.clone();
-        let git = SandboxGit::new(&*self.sandbox);
-        Ok(match found {
-            Some(found) if git.follows(found.as_str(), &known).await? => found,
-            _ => known,
-        })
-    }
-
     /// Takes the sandbox's commits into the host's repository. Tells whether they were taken.
     async fn import(&mut self) -> Result<bool, RunError> {
         let branch = self.state().plan.branch.clone();
@@ -143,7 +123,11 @@ impl Run {
         };
         let why = match taken {
             Ok(Err(why)) => why,
-            Ok(Ok((head, titles))) => {
+            Ok(Ok((head, history))) => {
+                // Before the record of those that were taken: a later look must not excuse these.
+                let ids: Vec<CommitId> = history.iter().map(|commit| commit.id.clone()).collect();
+                self.tell_lost_commits(&ids).await?;
+                let titles: Vec<String> = history.iter().map(Commit::title).collect();
                 let commits = titles.len() as u64;
                 self.journal
                     .append(Event::CommitsImported { head, commits })?;
@@ -166,19 +150,22 @@ impl Run {
             known.short()
         ))?;
         self.journal.append(Event::ImportRefused { why })?;
-        SandboxGit::new(&*self.sandbox)
-            .put_back(&branch, &known)
-            .await?;
+        let git = SandboxGit::new(&*self.sandbox);
+        match git.put_back(&branch, &known, self.pinned.own_files()).await {
+            // The next look finds the damage.
+            Err(error) if is_damage(&error) => {}
+            put_back => put_back?,
+        }
         Ok(false)
     }
 
     /// Takes commits from a bundle, unless they break a rule: then they never enter the repository.
-    /// Returns the last one and the titles of all, in the host's own words.
+    /// Returns the last one and all of them, in the host's own words.
     async fn take_in(
         &self,
         bundle: &[u8],
         known: &CommitId,
-    ) -> Result<Result<(CommitId, Vec<String>), String>, RunError> {
+    ) -> Result<Result<(CommitId, Vec<Commit>), String>, RunError> {
         let objects = self.dir.root().join("incoming");
         let branch = &self.state().plan.branch;
         let incoming = self.repo.receive(bundle, branch, objects).await?;
@@ -196,8 +183,7 @@ impl Run {
         }
         let head = incoming.head().clone();
         incoming.take(known).await?;
-        let titles = history.commits.iter().map(Commit::title).collect();
-        Ok(Ok((head, titles)))
+        Ok(Ok((head, history.commits)))
     }
 
     /// Runs the test command if the files changed and the model did not run it on them itself.

@@ -22,7 +22,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(super) fn new(path: &str, finding: &str) -> Self {
+    pub(crate) fn new(path: &str, finding: &str) -> Self {
         Self {
             path: path.to_owned(),
             finding: finding.to_owned(),

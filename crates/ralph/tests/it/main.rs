@@ -17,6 +17,7 @@ mod contract;
 #[cfg(target_os = "linux")]
 mod crash;
 mod crash_loop;
+mod damage;
 mod docker_run;
 #[cfg(target_os = "linux")]
 mod egress;

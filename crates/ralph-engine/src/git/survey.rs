@@ -1,0 +1,234 @@
+//! A survey of the workspace before git reads it. A command can leave things that git waits for
+//! (a pipe in the place of a file), reads for minutes (a file of 50 GB) or fails at (a directory
+//! without permissions); the survey finds them without opening a file.
+
+use ralph_core::ports::{Ended, Exec};
+
+use super::sandbox::{LOOK_TIMEOUT, SandboxGit};
+use super::{GitError, MAX_COMMIT_BYTES};
+use crate::error::RunError;
+use crate::workspace::{Finding, in_repo};
+
+/// How many large files are excluded one by one, and how long their paths may be together.
+const MAX_PATHS: usize = 1000;
+const MAX_PATH_BYTES: usize = 256 << 10;
+/// The most that a survey prints.
+const MAX_ANSWER: u64 = 16 << 20;
+/// Longer paths can be no argument of a command.
+const MAX_PATH: usize = 4000;
+
+/// Restores the permissions of `.git`, removes pipes, sockets and devices that git could open, and
+/// locks, which only a killed git leaves; then prints links below `.git`, and large files.
+///
+/// Results that are no large file start with `!`, a letter for their kind and a path.
+const SCRIPT: &str = r#"
+if [ -d .git ] && [ ! -L .git ]; then
+  sealed=$(find .git \( -type d ! -perm -700 -o -type f ! -perm -400 \) -print 2>/dev/null | head -n 1)
+  if [ -n "$sealed" ]; then chmod -R u+rwX .git; printf '!p.git\0'; fi
+fi
+find . \( -path '*/.git*' ! -type f ! -type d ! -type l -exec rm -f {} \; -exec printf '!s%s\0' {} \; \) \
+  -o \( -path './.git/*' -name '*.lock' ! -type d -exec rm -f {} \; \) \
+  -o \( \( -path ./.git -o -path './.git/*' \) -type l -exec printf '!l%s\0' {} \; \) \
+  -o \( ! -path './.git/*' -type f -size "+${LIMIT}c" -print0 \)
+"#;
+
+/// Prints those of the given paths that git does not know or that are not as git last saw them.
+const CHANGED: &str = r#"git ls-files -z --others -- "$@"; git diff-files -z --name-only -- "$@""#;
+
+/// The result of a survey.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Files and directories that git must not read.
+    pub large: Vec<String>,
+    /// What was put right.
+    pub findings: Vec<Finding>,
+}
+
+impl SandboxGit<'_> {
+    /// Surveys the workspace. A link in the place of a part of `.git` is damage.
+    pub(super) async fn survey(&self) -> Result<Survey, RunError> {
+        let mut exec = Exec::shell(SCRIPT, LOOK_TIMEOUT);
+        exec.output_limit = MAX_ANSWER;
+        let answer = self
+            .exec(exec.with_env("LIMIT", MAX_COMMIT_BYTES.to_string()))
+            .await?;
+        let mut survey = Survey::default();
+        let mut candidates = Vec::new();
+        for part in answer.stdout.split(|byte| *byte == 0) {
+            match part {
+                [b'!', b'p', path @ ..] => {
+                    survey.add(path, "the permissions were taken; given back");
+                }
+                [b'!', b's', path @ ..] => survey.add(path, "was no file; removed"),
+                [b'!', b'l', path @ ..] => return Err(damaged(path)),
+                [b'.', b'/', path @ ..] if path.len() <= MAX_PATH => {
+                    candidates.push(path.to_vec());
+                }
+                _ => {}
+            }
+        }
+        candidates.sort();
+        let candidates = self.without_git_files(candidates, &mut survey).await?;
+        if !candidates.is_empty() {
+            let candidates = self.without_ignored(candidates).await?;
+            survey.large = self.without_unchanged(candidates).await?;
+        }
+        Ok(survey)
+    }
+
+    /// Removes large files that git would read as a whole whenever it looks at their directory.
+    async fn without_git_files(
+        &self,
+        candidates: Vec<Vec<u8>>,
+        survey: &mut Survey,
+    ) -> Result<Vec<Vec<u8>>, RunError> {
+        let mut kept = Vec::new();
+        for path in candidates {
+            let name = path.rsplit(|byte| *byte == b'/').next();
+            let read = [&b".gitignore"[..], b".gitattributes", b".gitmodules"];
+            if !name.is_some_and(|name| read.contains(&name)) {
+                kept.push(path);
+                continue;
+            }
+            let text = String::from_utf8_lossy(&path).into_owned();
+            if let Ok(place) = in_repo(&text) {
+                self.sandbox.delete(&place).await?;
+                survey.add(&path, "too large for git; removed");
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Leaves out files that git ignores.
+    async fn without_ignored(&self, paths: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, RunError> {
+        let argv = ["git", "check-ignore", "-z", "-v", "-n", "--stdin"];
+        let mut exec = Exec::argv(argv, LOOK_TIMEOUT).with_stdin(paths.join(&0));
+        exec.output_limit = MAX_ANSWER;
+        let answer = self.exec(exec).await?;
+        if !matches!(answer.ended, Ended::Exited(0 | 1)) {
+            return Ok(paths);
+        }
+        // Source, line, pattern and path of each; all but the path are empty for no match.
+        let fields: Vec<&[u8]> = answer.stdout.split(|byte| *byte == 0).collect();
+        let kept = fields.chunks_exact(4).filter_map(|record| match record {
+            [_, _, pattern, path] if pattern.is_empty() || pattern.starts_with(b"!") => {
+                Some(path.to_vec())
+            }
+            _ => None,
+        });
+        Ok(kept.collect())
+    }
+
+    /// Leaves out files that git has as they are.
+    async fn without_unchanged(&self, paths: Vec<Vec<u8>>) -> Result<Vec<String>, RunError> {
+        let bytes: usize = paths.iter().map(Vec::len).sum();
+        let names: Vec<String> = paths
+            .iter()
+            .map(|path| String::from_utf8_lossy(path).into_owned())
+            .collect();
+        if names.len() > MAX_PATHS || bytes > MAX_PATH_BYTES {
+            return Ok(directories(&names));
+        }
+        let argv = ["sh", "-c", CHANGED, "sh"].map(String::from);
+        let argv = argv.into_iter().chain(names.iter().cloned());
+        let exec = Exec::argv(argv, LOOK_TIMEOUT).with_env("GIT_LITERAL_PATHSPECS", "1");
+        let answer = self.exec(exec).await?;
+        let changed: Vec<&[u8]> = answer.stdout.split(|byte| *byte == 0).collect();
+        let names = paths.iter().zip(names);
+        Ok(names
+            // A name that is not text cannot be asked for.
+            .filter(|(path, name)| changed.contains(&path.as_slice()) || !is_text(name))
+            .map(|(_, name)| name)
+            .collect())
+    }
+}
+
+impl Survey {
+    fn add(&mut self, path: &[u8], finding: &str) {
+        let path = String::from_utf8_lossy(path);
+        let path = path.strip_prefix("./").unwrap_or(&path);
+        // One of a kind is enough: a command can make any number.
+        if !self.findings.iter().any(|known| known.finding == finding) {
+            self.findings.push(Finding::new(path, finding));
+        }
+    }
+}
+
+fn damaged(path: &[u8]) -> RunError {
+    let path = String::from_utf8_lossy(path);
+    GitError::InSandbox {
+        command: "status".into(),
+        message: format!("`{}` is a link", path.strip_prefix("./").unwrap_or(&path)),
+    }
+    .into()
+}
+
+/// Returns the topmost directories of too many files to name each.
+fn directories(names: &[String]) -> Vec<String> {
+    let tops: std::collections::BTreeSet<&str> = names
+        .iter()
+        .map(|name| name.split('/').next().unwrap_or(name))
+        .collect();
+    if tops.len() > MAX_PATHS {
+        return vec![EVERYTHING.to_owned()];
+    }
+    tops.into_iter().map(str::to_owned).collect()
+}
+
+/// The name for all files, where there are too many large ones among them.
+const EVERYTHING: &str = ".";
+
+fn is_text(name: &str) -> bool {
+    !name.contains(char::REPLACEMENT_CHARACTER)
+}
+
+/// Returns the pathspecs that exclude files.
+pub(super) fn exclusions(large: &[String]) -> impl Iterator<Item = String> {
+    large.iter().map(|name| {
+        if name == EVERYTHING {
+            ":(exclude)*".to_owned()
+        } else if is_text(name) {
+            format!(":(exclude,literal){name}")
+        } else {
+            // The bytes that are no text match anything.
+            let pattern: String = name.chars().map(escaped).collect();
+            format!(":(exclude,glob){pattern}")
+        }
+    })
+}
+
+fn escaped(character: char) -> String {
+    match character {
+        char::REPLACEMENT_CHARACTER => "*".to_owned(),
+        '*' | '?' | '[' | '\\' => format!("\\{character}"),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_excluded_by_their_exact_name() {
+        let names = ["a b.bin", "x*[y]", "bad\u{fffd}na*me", EVERYTHING].map(String::from);
+        let excluded: Vec<String> = exclusions(&names).collect();
+        assert_eq!(
+            excluded,
+            [
+                ":(exclude,literal)a b.bin",
+                ":(exclude,literal)x*[y]",
+                r":(exclude,glob)bad*na\*me",
+                ":(exclude)*",
+            ]
+        );
+    }
+
+    #[test]
+    fn too_many_files_are_excluded_by_their_directories() {
+        let names = ["data/a/x", "data/b", "top"].map(String::from);
+        assert_eq!(directories(&names), ["data", "top"]);
+        let many: Vec<String> = (0..=MAX_PATHS).map(|n| n.to_string()).collect();
+        assert_eq!(directories(&many), [EVERYTHING]);
+    }
+}
