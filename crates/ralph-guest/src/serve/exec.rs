@@ -10,7 +10,8 @@ use tokio::time::Instant;
 
 use super::guest::Guest;
 use crate::command::{
-    self, Bounds, CHUNK_BYTES, Input, Invocation, Mark, Marking, Source, Start, Tree,
+    self, Bounds, CHUNK_BYTES, Ended, Input, Invocation, Mark, Marking, Outcome, Source, Start,
+    Tree,
 };
 use crate::wire::{Data, ExecRequest, Failure, Flow, Messages, Reply, Sender, Signal, Stream};
 
@@ -36,6 +37,7 @@ pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: Stream) {
     };
     let first = tree.first();
     prefer(first);
+    let in_use = guest.memory.as_ref().map(|memory| (memory, memory.enter()));
     let bounds = Bounds {
         started,
         input: Fed(data),
@@ -45,13 +47,33 @@ pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: Stream) {
     };
     let mut outlet = Outlet(&sender);
     let attended = command::attend(tree, bounds, &mut outlet);
-    tokio::select! {
-        outcome = attended => sender.message(&match outcome {
-            Ok(outcome) => Reply::Ended(guest.cgroup.counters().judge(outcome, before)),
+    let reply = tokio::select! {
+        outcome = attended => Some(match outcome {
+            Ok(outcome) => {
+                let outcome = guest.cgroup.counters().judge(outcome, before);
+                Reply::Ended(explained(guest, outcome, &sender))
+            }
             Err(error) => Reply::Failed(error.into()),
         }),
-        () = until_closed(&mut messages, first) => {}
+        () = until_closed(&mut messages, first) => None,
+    };
+    // Before the reply: after it, the next command may begin.
+    if let Some((memory, in_use)) = in_use {
+        memory.leave(in_use).await;
     }
+    if let Some(reply) = reply {
+        sender.message(&reply);
+    }
+}
+
+/// Prints why a command was ended that filled the disk.
+fn explained(guest: &Guest, mut outcome: Outcome, sender: &Sender) -> Outcome {
+    let complaint = guest.disk.complaint();
+    if let Some(complaint) = complaint.filter(|_| outcome.ended == Ended::DiskLimit) {
+        outcome.stderr_bytes += complaint.len() as u64;
+        sender.data(Flow::Side, complaint.into_bytes());
+    }
+    outcome
 }
 
 fn start(
@@ -96,7 +118,8 @@ fn prefer(first: Pid) {
 }
 
 /// Where programs are when the image does not say.
-const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(super) const DEFAULT_PATH: &str =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Passes signals on until the host closes the stream.
 async fn until_closed(messages: &mut Messages, first: Pid) {

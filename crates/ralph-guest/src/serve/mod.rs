@@ -6,7 +6,8 @@
 //! - `settings` is what it is started with; `user` is whom commands run as.
 //! - `start` prepares the sandbox and connects to the host; `session` answers its requests.
 //! - `exec` runs commands, `transfer` moves files, `listen` relays connections from inside.
-//! - `disk` ends what fills the disk.
+//! - `disk` ends what fills the disk: `usage` measures files,
+//!   `unlinked` those without a name; `shared_memory` removes what commands leave there.
 
 mod disk;
 mod exec;
@@ -15,8 +16,11 @@ mod heard;
 mod listen;
 mod session;
 mod settings;
+mod shared_memory;
 mod start;
 mod transfer;
+mod unlinked;
+mod usage;
 mod user;
 
 pub use guest::Guest;

@@ -20,8 +20,12 @@ pub struct Settings {
     pub transport: Transport,
     /// A user that commands must not run as, because it means somebody outside.
     pub foreign_user: Option<u32>,
-    /// How many bytes the directory may hold.
+    /// How many bytes the sandbox may hold on disk.
     pub disk_limit: Option<u64>,
+    /// Whether commands can write outside of the directory, which then counts as well.
+    pub writable_root: bool,
+    /// Whether all processes and all shared memory that the guest sees are those of its commands.
+    pub own_container: bool,
 }
 
 /// Why the arguments make no sense.
@@ -39,14 +43,25 @@ pub enum UsageError {
 }
 
 impl Settings {
-    /// Reads `--root DIR (--socket PATH | --stdio) [--foreign-user N] [--disk-limit BYTES]`.
+    /// Reads `--root DIR (--socket PATH | --stdio) [--foreign-user N] [--disk-limit BYTES]
+    /// [--writable-root] [--own-container]`.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, UsageError> {
         let mut arguments = arguments.into_iter();
         let (mut root, mut transport) = (None, None);
         let (mut foreign_user, mut disk_limit) = (None, None);
+        let (mut writable_root, mut own_container) = (false, false);
         while let Some(name) = arguments.next() {
-            if name == "--stdio" {
-                transport = Some(Transport::Stdio);
+            let flag = match name.as_str() {
+                "--stdio" => {
+                    transport = Some(Transport::Stdio);
+                    continue;
+                }
+                "--writable-root" => Some(&mut writable_root),
+                "--own-container" => Some(&mut own_container),
+                _ => None,
+            };
+            if let Some(flag) = flag {
+                *flag = true;
                 continue;
             }
             let missing = || UsageError::Value(name.clone());
@@ -66,6 +81,8 @@ impl Settings {
             transport: transport.ok_or(UsageError::Missing("--socket"))?,
             foreign_user,
             disk_limit,
+            writable_root,
+            own_container,
         })
     }
 }
@@ -80,12 +97,14 @@ mod tests {
 
     #[test]
     fn arguments_become_settings() {
-        let line = "--root /w --socket /s --foreign-user 1000 --disk-limit 9";
+        let line = "--root /w --socket /s --writable-root --foreign-user 1000 --disk-limit 9 --own-container";
         let full = Settings {
             root: "/w".into(),
             transport: Transport::Socket("/s".into()),
             foreign_user: Some(1000),
             disk_limit: Some(9),
+            writable_root: true,
+            own_container: true,
         };
         assert_eq!(parse(line), Ok(full.clone()));
         assert_eq!(
@@ -94,6 +113,8 @@ mod tests {
                 transport: Transport::Stdio,
                 foreign_user: None,
                 disk_limit: None,
+                writable_root: false,
+                own_container: false,
                 ..full
             })
         );

@@ -44,12 +44,8 @@ async fn serve(settings: &Settings) -> io::Result<()> {
     let mut end = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     adopt_orphans()?;
-    let guest = Guest::open(
-        &settings.root,
-        unprivileged(settings.foreign_user),
-        image_environment(),
-        settings.disk_limit,
-    )?;
+    let user = unprivileged(settings.foreign_user);
+    let guest = Guest::open(settings, user, image_environment())?;
     let guest = Arc::new(guest);
     let served = async {
         match &settings.transport {

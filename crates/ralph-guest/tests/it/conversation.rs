@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_guest::command::Program;
-use ralph_guest::serve::{Guest, converse};
+use ralph_guest::serve::{Guest, Settings, Transport, converse};
 use ralph_guest::wire::{ExecRequest, Flow, Link, Reply, Request, Side, Stream};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -25,7 +25,15 @@ impl Conversation {
             ("PATH".to_owned(), "/usr/bin:/bin".to_owned()),
             ("FROM_IMAGE".to_owned(), "yes".to_owned()),
         ]);
-        let guest = Arc::new(Guest::open(root.path(), None, image, None).unwrap());
+        let settings = Settings {
+            root: root.path().to_owned(),
+            transport: Transport::Stdio,
+            foreign_user: None,
+            disk_limit: None,
+            writable_root: false,
+            own_container: false,
+        };
+        let guest = Arc::new(Guest::open(&settings, None, image).unwrap());
         let (near, far) = tokio::io::duplex(64 * 1024);
         let (reader, writer) = tokio::io::split(far);
         let mut tasks = JoinSet::new();

@@ -36,6 +36,8 @@ const CAPABILITIES: [&str; 6] = [
 
 /// The most that a temporary directory holds, which is memory.
 const TEMPORARY: u64 = 1 << 30;
+/// How many bytes of a temporary directory there are for each file.
+const BYTES_PER_FILE: i64 = 4 << 10;
 /// The most that memory shared by name holds.
 const SHARED: u64 = 64 << 20;
 /// Where names are asked for: at an address inside, whatever the engine's machine uses.
@@ -97,7 +99,10 @@ impl Form<'_> {
             None => arguments.push("--stdio".into()),
         }
         let disk = self.settings.limits.disk.to_string();
-        arguments.extend(["--disk-limit".into(), disk]);
+        arguments.extend(["--disk-limit".into(), disk, "--own-container".into()]);
+        if !self.settings.read_only {
+            arguments.push("--writable-root".into());
+        }
         arguments
     }
 
@@ -147,7 +152,9 @@ impl Form<'_> {
     fn temporary(&self, memory: i64) -> HashMap<String, String> {
         let writable = |part| {
             let size = share(memory, part, TEMPORARY);
-            format!("rw,exec,nosuid,nodev,mode=1777,size={size}")
+            // A file without content takes memory, too.
+            let files = size / BYTES_PER_FILE;
+            format!("rw,exec,nosuid,nodev,mode=1777,size={size},nr_inodes={files}")
         };
         let mut directories = HashMap::from([
             ("/tmp".to_owned(), writable(4)),

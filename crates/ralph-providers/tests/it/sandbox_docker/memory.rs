@@ -68,3 +68,96 @@ while True: kept.append(bytearray(1 << 20)); time.sleep(0.01)" &
     assert_eq!(sh(&*sandbox, "echo usable").await, "usable\n");
     place.end().await;
 }
+
+/// Leaves as much as fits in every kind of memory that outlives a process.
+const LEAVE: &str = r#"import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.shmat.restype = ctypes.c_void_p
+size = 40 << 20
+segment = libc.shmget(0, size, 0o1600)
+assert segment >= 0, ctypes.get_errno()
+ctypes.memset(libc.shmat(segment, None, 0), 1, size)
+assert libc.semget(0, 100, 0o1600) >= 0
+queue = libc.msgget(0, 0o1600)
+message = ctypes.create_string_buffer(b"12345678" + b"x" * 1000)
+assert libc.msgsnd(queue, message, 1000, 0) == 0
+os.makedirs("/dev/shm/a/b")
+try:
+    with open("/dev/shm/a/b/file", "wb") as file: file.write(bytes(64 << 20))
+except OSError: pass
+"#;
+
+#[tokio::test]
+async fn nothing_is_left_in_shared_memory_for_later_commands() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = small();
+    let sandbox = place.sandbox().await;
+    for _ in 0..3 {
+        let exec = Exec::argv(["python3", "-c", LEAVE], AMPLE);
+        let (outcome, output) = run(&*sandbox, exec).await;
+        let ended = (outcome.ended, output.stderr_text());
+        assert_eq!(ended, (Ended::Exited(0), String::new()));
+        let left = "ls -A /dev/shm /dev/mqueue; tail -q -n +2 /proc/sysvipc/shm /proc/sysvipc/msg /proc/sysvipc/sem";
+        assert_eq!(sh(&*sandbox, left).await, "/dev/mqueue:\n\n/dev/shm:\n");
+    }
+    // It needs most of the memory there is.
+    let large = r#"python3 -c "x = b'x' * (40 << 20); print(len(x))""#;
+    assert_eq!(sh(&*sandbox, large).await, "41943040\n");
+    place.end().await;
+}
+
+#[tokio::test]
+async fn shared_memory_stays_while_another_command_runs() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::new();
+    let sandbox = place.sandbox().await;
+    let long =
+        "echo mine > /dev/shm/mine; while ! [ -e stop ]; do sleep 0.02; done; cat /dev/shm/mine";
+    let short = async {
+        sh(
+            &*sandbox,
+            "while ! [ -s /dev/shm/mine ]; do sleep 0.01; done",
+        )
+        .await;
+        sh(&*sandbox, "touch /dev/shm/other; touch stop").await
+    };
+    let (long, _) = tokio::join!(sh(&*sandbox, long), short);
+    assert_eq!(long, "mine\n");
+    assert_eq!(sh(&*sandbox, "ls /dev/shm").await, "");
+    place.end().await;
+}
+
+#[tokio::test]
+async fn a_full_temporary_directory_is_an_error_and_not_a_death() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = small();
+    let sandbox = place.sandbox().await;
+    // By bytes, and by files without any.
+    let fill = "for d in /tmp /var/tmp; do head -c 1G /dev/zero > $d/x; done";
+    let crowd = "import os
+for number in range(1000000): os.close(os.open(f'/tmp/{number}', os.O_CREAT))";
+    for exec in [
+        Exec::shell(fill, AMPLE),
+        Exec::argv(["python3", "-c", crowd], AMPLE),
+    ] {
+        let (outcome, output) = run(&*sandbox, exec).await;
+        assert_eq!(outcome.ended, Ended::Exited(1));
+        let said = output.stderr_text();
+        assert!(said.contains("No space left on device"), "{said}");
+        // Later commands have the rest, and are told what is wrong.
+        let large = r#"python3 -c "x = b'x' * (20 << 20); print(len(x))""#;
+        assert_eq!(sh(&*sandbox, large).await, "20971520\n");
+        let (outcome, output) = run(&*sandbox, Exec::shell("cp /etc/passwd /tmp/new", AMPLE)).await;
+        assert!(!outcome.ended.is_success(), "{outcome:?}");
+        let said = output.stderr_text();
+        assert!(said.contains("No space left on device"), "{said}");
+        sh(&*sandbox, "find /tmp /var/tmp -mindepth 1 -delete").await;
+    }
+    place.end().await;
+}

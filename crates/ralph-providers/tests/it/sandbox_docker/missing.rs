@@ -1,13 +1,11 @@
 //! What a sandbox needs and does not find: an image, a machine that fits, room.
 
-use std::time::Duration;
-
-use ralph_core::ports::{Ended, Exec, SandboxError, SandboxProvider as _, SandboxSpec};
+use ralph_core::ports::{SandboxError, SandboxProvider as _, SandboxSpec};
 use ralph_providers::sandbox::Limits;
 use ralph_test::left_out_without_docker;
 
 use super::image::Image;
-use super::place::{AMPLE, Place, others, run, sh};
+use super::place::{Place, sh};
 
 /// Tries to make a sandbox, which has to fail without leaving anything behind, and returns why.
 async fn refused(place: &Place) -> (String, String) {
@@ -99,34 +97,4 @@ async fn limits_beyond_the_machine_are_told_beforehand() {
         "{what:?}"
     );
     refused(&place).await;
-}
-
-#[tokio::test]
-async fn a_full_disk_ends_a_command() {
-    if left_out_without_docker() {
-        return;
-    }
-    let place = Place::with(|settings| {
-        settings.limits = Limits {
-            disk: 50 << 20,
-            ..Limits::default()
-        };
-    });
-    let sandbox = place.sandbox().await;
-    // Written by a process that hides, and by many small files.
-    for line in [
-        "head -c 100M /dev/zero > file; (setsid sleep 60 &); sleep 60; echo not reached",
-        "cd ../home; head -c 60M /dev/zero | split -b 100k; sleep 60",
-    ] {
-        let (outcome, output) = run(&*sandbox, Exec::shell(line, AMPLE)).await;
-        assert_eq!(outcome.ended, Ended::DiskLimit, "{line}");
-        assert!(outcome.duration < Duration::from_secs(15), "{outcome:?}");
-        assert_eq!(output.stdout_text(), "");
-        assert_eq!(others(&*sandbox).await, "0");
-        // There is time to make room.
-        sh(&*sandbox, "sleep 1.5; rm -rf ./* ../home/*").await;
-    }
-    // A hole takes no room.
-    sh(&*sandbox, "truncate -s 100G hole; sleep 1.5").await;
-    place.end().await;
 }

@@ -3,6 +3,7 @@
 mod contract;
 mod crowds;
 mod death;
+mod disk;
 mod exchange;
 mod floods;
 mod habits;

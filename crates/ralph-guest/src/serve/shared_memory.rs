@@ -1,0 +1,144 @@
+//! Removes what commands leave in memory that outlives its processes: it counts against the memory
+//! of the sandbox, and would end later commands.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::command::{self, User};
+use crate::files::erase;
+
+/// Memory and queues with a name in a directory.
+const DIRECTORIES: [&str; 2] = ["/dev/shm", "/dev/mqueue"];
+/// System V objects, and the option of `ipcrm` that removes each kind.
+const OBJECTS: [(&str, &str); 3] = [
+    ("/proc/sysvipc/shm", "-m"),
+    ("/proc/sysvipc/msg", "-q"),
+    ("/proc/sysvipc/sem", "-s"),
+];
+/// How many objects are removed by one call.
+const MAX_OBJECTS: usize = 1000;
+/// How long a removal may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The shared memory of a container, which commands use at the same time or one after the other.
+#[derive(Debug)]
+pub(super) struct SharedMemory {
+    running: AtomicUsize,
+    user: Option<User>,
+    search_path: OsString,
+}
+
+impl SharedMemory {
+    pub(super) fn new(user: Option<User>, search_path: &OsStr) -> Self {
+        Self {
+            running: AtomicUsize::new(0),
+            user,
+            search_path: search_path.to_owned(),
+        }
+    }
+
+    /// Registers a command that begins.
+    pub(super) fn enter(&self) -> InUse<'_> {
+        self.running.fetch_add(1, Ordering::Relaxed);
+        InUse(self)
+    }
+
+    /// Removes everything, unless another command runs.
+    pub(super) async fn leave(&self, command: InUse<'_>) {
+        drop(command);
+        if self.running.load(Ordering::Relaxed) > 0 {
+            return;
+        }
+        for directory in DIRECTORIES {
+            empty(directory);
+        }
+        let objects = objects();
+        if !objects.is_empty() {
+            self.remove(objects).await;
+        }
+    }
+
+    /// Removes System V objects by the image's own program: the system lets only their owner do it.
+    async fn remove(&self, mut arguments: Vec<String>) {
+        arguments.truncate(2 * MAX_OBJECTS);
+        let Some(program) = command::find(&self.search_path, "ipcrm") else {
+            return;
+        };
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true);
+        if let Some(User { user, group }) = self.user {
+            command.uid(user).gid(group);
+        }
+        // An object that is gone already is what was wanted.
+        timeout(PATIENCE, command.status()).await.ok();
+    }
+}
+
+/// A command that may use the shared memory.
+#[derive(Debug)]
+pub(super) struct InUse<'a>(&'a SharedMemory);
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Removes the entries of a directory. What cannot be removed stays.
+fn empty(directory: &str) {
+    let Ok(dir) = Dir::open_ambient_dir(directory, ambient_authority()) else {
+        return;
+    };
+    for entry in dir.entries().into_iter().flatten().flatten() {
+        erase(&dir, &entry.file_name()).ok();
+    }
+}
+
+/// Returns the arguments that name all System V objects.
+fn objects() -> Vec<String> {
+    let files = OBJECTS.iter();
+    files
+        .flat_map(|(file, option)| {
+            let table = fs::read_to_string(file).unwrap_or_default();
+            ids(&table)
+                .into_iter()
+                .flat_map(move |id| [(*option).to_owned(), id])
+        })
+        .collect()
+}
+
+/// Returns the second column of a table with a heading.
+fn ids(table: &str) -> Vec<String> {
+    let rows = table.lines().skip(1);
+    rows.filter_map(|row| row.split_ascii_whitespace().nth(1))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_read_from_the_table() {
+        let table =
+            "       key      shmid perms\n         0          3  1600\n  -17          4   600\n";
+        assert_eq!(ids(table), ["3", "4"]);
+        assert_eq!(ids("       key      shmid perms\n"), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,126 @@
+//! Finds files that have no name any more but are still open: they take space until they are closed.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Gid, Uid, statfs};
+use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
+use tokio::sync::oneshot;
+
+use super::usage::Usage;
+use crate::command::User;
+
+/// File systems that are memory, not disk: `tmpfs` and `hugetlbfs`.
+const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x9584_58f6];
+
+/// The files that processes have open. All processes that can be seen are those of commands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OpenFiles {
+    /// The user that commands run as, unless as this process.
+    pub(super) user: Option<User>,
+}
+
+/// The files without a name that the processes of a sandbox hold open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Unlinked {
+    pub(super) usage: Usage,
+    /// Whether a process does not let anybody see what it holds.
+    pub(super) hidden: bool,
+}
+
+impl OpenFiles {
+    /// Finds the files without a name. Only a process with the same user may see what another one has open, so this
+    /// is done by a thread of its own that takes on the commands' user. Its real user stays what it
+    /// was: no command may send signals to the thread.
+    pub(super) async fn unlinked(self) -> Unlinked {
+        let user = self.user;
+        let (sender, receiver) = oneshot::channel();
+        let started = std::thread::Builder::new().spawn(move || {
+            if user.is_none_or(|user| take_on(user).is_ok()) {
+                sender.send(scan(Path::new("/proc"))).ok();
+            }
+        });
+        match started {
+            Ok(_) => receiver.await.unwrap_or_default(),
+            Err(_) => Unlinked::default(),
+        }
+    }
+}
+
+fn take_on(User { user, group }: User) -> io::Result<()> {
+    let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+    set_thread_res_gid(Gid::ROOT, group, Gid::ROOT)?;
+    Ok(set_thread_res_uid(Uid::ROOT, user, Uid::ROOT)?)
+}
+
+fn scan(proc: &Path) -> Unlinked {
+    let own = std::process::id();
+    let mut found = Unlinked::default();
+    let mut seen = HashSet::new();
+    for process in processes(proc)
+        .filter(|(id, _)| *id != own)
+        .map(|(_, path)| path)
+    {
+        let entries = match fs::read_dir(process.join("fd")) {
+            Ok(entries) => entries,
+            Err(error) => {
+                found.hidden |= error.kind() == ErrorKind::PermissionDenied;
+                continue;
+            }
+        };
+        for file in entries.flatten().map(|entry| entry.path()) {
+            let Ok(metadata) = fs::metadata(&file) else {
+                continue;
+            };
+            let is_unlinked = metadata.is_file() && metadata.nlink() == 0;
+            if is_unlinked && !is_in_memory(&file) && seen.insert((metadata.dev(), metadata.ino()))
+            {
+                found.usage += Usage {
+                    bytes: metadata.blocks() * 512,
+                    files: 1,
+                };
+            }
+        }
+    }
+    found
+}
+
+fn processes(proc: &Path) -> impl Iterator<Item = (u32, PathBuf)> {
+    let entries = fs::read_dir(proc).into_iter().flatten().flatten();
+    entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
+}
+
+fn is_in_memory(file: &Path) -> bool {
+    statfs(file).is_ok_and(|found| IN_MEMORY.contains(&found.f_type))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_file_without_a_name_counts_while_it_is_open() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let line = "exec 3> file 4< file; rm file; head -c 3000000 /dev/zero >&3; echo; read _";
+        let mut child = Command::new("sh")
+            .args(["-c", line])
+            .current_dir(dir.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut ready = [0];
+        io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
+        let held = OpenFiles { user: None }.unlinked().await.usage;
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        let after = OpenFiles { user: None }.unlinked().await.usage;
+        let held = held.since(after);
+        assert!((3_000_000..4_000_000).contains(&held.bytes), "{held:?}");
+    }
+}

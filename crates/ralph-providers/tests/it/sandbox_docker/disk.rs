@@ -1,0 +1,160 @@
+//! A disk that fills up, by whatever means.
+
+use std::time::Duration;
+
+use ralph_core::ports::{Ended, Exec, Sandbox};
+use ralph_providers::sandbox::Limits;
+use ralph_test::left_out_without_docker;
+
+use super::place::{AMPLE, Place, others, run, sh};
+
+fn small() -> Place {
+    Place::with(|settings| {
+        settings.limits = Limits {
+            disk: 50 << 20,
+            ..Limits::default()
+        };
+    })
+}
+
+/// Asserts that a command is ended because of the disk, in time, and says why; then makes room.
+async fn assert_ended(sandbox: &dyn Sandbox, exec: Exec, why: &str) {
+    let what = exec.label().to_owned();
+    let (outcome, output) = run(sandbox, exec).await;
+    let said = (output.stdout_text(), output.stderr_text());
+    assert_eq!(outcome.ended, Ended::DiskLimit, "{what}: {said:?}");
+    assert!(
+        outcome.duration < Duration::from_secs(20),
+        "{what}: {outcome:?}"
+    );
+    assert_eq!(said.0, "", "{what}");
+    let line = said.1.lines().last().unwrap_or_default().to_owned();
+    assert!(
+        line.starts_with("ralph: the sandbox's disk is full: "),
+        "{what}: {line}"
+    );
+    assert!(line.contains(why), "{what}: {line}");
+    assert_eq!(outcome.stderr_bytes, said.1.len() as u64, "{what}");
+    assert_eq!(others(sandbox).await, "0", "{what}");
+    // There is time to make room.
+    sh(
+        sandbox,
+        "sleep 1.5; rm -rf ./* ../home/* /run/lock/* 2>/dev/null; true",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_full_disk_ends_a_command() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = small();
+    let sandbox = place.sandbox().await;
+    // Written by a process that hides, and by many small files.
+    for line in [
+        "head -c 100M /dev/zero > file; (setsid sleep 60 &); sleep 60; echo not reached",
+        "cd ../home; head -c 60M /dev/zero | split -b 100k; sleep 60",
+    ] {
+        assert_ended(
+            &*sandbox,
+            Exec::shell(line, AMPLE),
+            "MiB, at most 50 MiB are allowed",
+        )
+        .await;
+    }
+    // A hole takes no room.
+    sh(&*sandbox, "truncate -s 100G hole; sleep 1.5").await;
+    place.end().await;
+}
+
+#[tokio::test]
+async fn files_without_a_name_count_until_they_are_closed() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = small();
+    let sandbox = place.sandbox().await;
+    let unlinked = "import os, sys, time
+for number in range(10):
+    file = open(f'file{number}', 'wb')
+    os.unlink(f'file{number}')
+    file.write(bytes(10 << 20)); file.flush()
+    globals()[f'f{number}'] = file
+time.sleep(60)";
+    // Not to be looked into by others of the same user.
+    let hidden = format!("import ctypes; ctypes.CDLL(None).prctl(4, 0)\n{unlinked}");
+    for script in [unlinked, &hidden] {
+        let exec = Exec::argv(["python3", "-c", script], AMPLE);
+        assert_ended(&*sandbox, exec, "MiB, at most 50 MiB are allowed").await;
+    }
+    // Memory is not disk, and what is closed is free.
+    let other = "import os, time
+file = os.memfd_create('x'); os.write(file, bytes(60 << 20))
+for number in range(4):
+    with open('file', 'wb') as file: file.write(bytes(30 << 20)); os.unlink('file')
+    time.sleep(0.6)
+print('done')";
+    let (outcome, output) = run(&*sandbox, Exec::argv(["python3", "-c", other], AMPLE)).await;
+    assert_eq!(outcome.ended, Ended::Exited(0), "{}", output.stderr_text());
+    place.end().await;
+}
+
+#[tokio::test]
+async fn files_below_very_long_paths_count() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = small();
+    let sandbox = place.sandbox().await;
+    let deep = "import os, time
+for number in range(40):
+    os.mkdir('d' * 200); os.chdir('d' * 200)
+with open('file', 'wb') as file: file.write(bytes(100 << 20))
+time.sleep(60)";
+    let exec = Exec::argv(["python3", "-c", deep], AMPLE);
+    assert_ended(&*sandbox, exec, "MiB, at most 50 MiB are allowed").await;
+    place.end().await;
+}
+
+#[tokio::test]
+async fn files_without_content_count() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = small();
+    let sandbox = place.sandbox().await;
+    let crowd = "import os, time
+for number in range(200000):
+    if number % 1000 == 0: os.mkdir(f'd{number}')
+    os.close(os.open(f'd{number - number % 1000}/{number}', os.O_CREAT))
+time.sleep(60)";
+    let exec = Exec::argv(["python3", "-c", crowd], AMPLE);
+    assert_ended(&*sandbox, exec, "files, at most 12800 are allowed").await;
+    place.end().await;
+}
+
+#[tokio::test]
+async fn a_writable_image_counts_as_well() {
+    if left_out_without_docker() {
+        return;
+    }
+    let place = Place::with(|settings| {
+        settings.read_only = false;
+        settings.limits = Limits {
+            disk: 50 << 20,
+            ..Limits::default()
+        };
+    });
+    let sandbox = place.sandbox().await;
+    // The image itself is larger than the limit, and does not count.
+    sh(&*sandbox, "sleep 2.5").await;
+    let line = "head -c 30M /dev/zero > file; head -c 40M /dev/zero > /run/lock/file; sleep 60";
+    assert_ended(
+        &*sandbox,
+        Exec::shell(line, AMPLE),
+        "MiB, at most 50 MiB are allowed",
+    )
+    .await;
+    place.end().await;
+}
