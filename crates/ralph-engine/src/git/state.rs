@@ -7,7 +7,8 @@ use ralph_core::path::SandboxPath;
 use ralph_core::ports::{Exec, SandboxError, WriteMode};
 
 use super::GitError;
-use super::sandbox::{SandboxGit, TIMEOUT, scratch};
+use super::sandbox::{LOOK_TIMEOUT, SandboxGit, TIMEOUT, scratch};
+use super::survey::exclusions;
 use crate::error::RunError;
 use crate::transfer;
 use crate::workspace::in_repo;
@@ -209,15 +210,17 @@ impl SandboxGit<'_> {
         }
     }
 
-    /// Returns the tree of all files that git does not ignore, through a copy of the index.
+    /// Returns the tree of all files that git does not ignore, through a copy of the index. Files that
+    /// are too large for git are left out.
     async fn tree_of_files(&self) -> Result<String, RunError> {
+        let large = self.survey().await?.large;
         let script = "set -e; export GIT_INDEX_FILE=\"$PWD/.git/ralph.index\"; \
             rm -f \"$GIT_INDEX_FILE\"; \
             if [ -e .git/index ]; then cp .git/index \"$GIT_INDEX_FILE\"; fi; \
-            git add --all --ignore-errors . >&2 || true; git write-tree";
-        let text = self
-            .checked("write-tree", Exec::shell(script, TIMEOUT))
-            .await?;
+            git add --all --ignore-errors -- . \"$@\" >&2 || true; git write-tree";
+        let argv = ["sh", "-c", script, "sh"].map(String::from);
+        let exec = Exec::argv(argv.into_iter().chain(exclusions(&large)), LOOK_TIMEOUT);
+        let text = self.checked("write-tree", exec).await?;
         Ok(String::from_utf8_lossy(&text).trim().to_owned())
     }
 }
