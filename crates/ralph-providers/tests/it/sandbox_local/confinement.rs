@@ -311,6 +311,36 @@ async fn memory_that_runs_out_is_reported() {
 }
 
 #[tokio::test]
+async fn an_ordinary_user_has_limits_without_control_groups() {
+    let test = "sandbox_local::confinement::an_ordinary_user_has_limits_without_control_groups";
+    if rustix::process::geteuid().is_root() && !again(test, &AS_NOBODY) {
+        return;
+    }
+    let state = State::within(Path::new("/tmp"));
+    let provider = small(&state);
+    let confinement = provider.confinement().unwrap();
+    if confinement.memory == Some(MemoryLimit::Sandbox(256 << 20)) {
+        // Control groups are delegated to this user, so the limits are theirs.
+        return;
+    }
+    assert_eq!(confinement.memory, Some(MemoryLimit::Process(256 << 20)));
+    assert_eq!(confinement.processes, Some(40));
+    let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
+    let crowd = "i=0; while [ $i -lt 100 ]; do sleep 20 & i=$((i+1)); done; echo all started";
+    let (outcome, output) = run(&*sandbox, Exec::shell(crowd, AMPLE)).await;
+    assert!(!outcome.ended.is_success(), "{output:?}");
+    assert!(!output.stdout_text().contains("all started"), "{output:?}");
+    // Each command is counted apart, and so are the user's other processes.
+    assert_eq!(
+        sh(&*sandbox, "sleep 0 & sleep 0 & wait; echo alive").await,
+        "alive\n"
+    );
+    let hungry = "head -c 1G /dev/zero | tail -c 900M | wc -c";
+    assert_eq!(sh(&*sandbox, hungry).await.trim(), "0");
+    sandbox.remove().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_command_cannot_leave_its_control_group() {
     let state = State::new();
     let provider = small(&state);
