@@ -112,6 +112,7 @@ pub(crate) struct Inner {
     announced_tools: Mutex<Vec<(Host, ProviderToolUse)>>,
     pub(crate) limits: Limits,
     pub(crate) memory: ByteBudget,
+    pub(crate) model_calls: Arc<Semaphore>,
     pub(crate) dialer: Dialer,
     pub(crate) client: http::Client,
     /// What the credential port sends with: as it comes, and whole.
@@ -173,6 +174,7 @@ impl Gate {
             memory: ByteBudget::new(settings.limits.buffered_bytes),
             provider_tools: settings.provider_tools,
             announced_tools: Mutex::default(),
+            model_calls: Arc::new(Semaphore::new(settings.limits.model_calls)),
             limits: settings.limits,
             book: Book {
                 identity: settings.identity,

@@ -29,6 +29,14 @@ pub struct Limits {
     pub body_time: Duration,
     /// How long a model request may wait for memory that others hold.
     pub memory_wait: Duration,
+    /// How many calls to models may be under way, those included whose client has left.
+    pub model_calls: usize,
+    /// How long a model request may wait for what other calls have reserved.
+    pub reservation_wait: Duration,
+    /// How long the answer to a client that has left is read on, to learn what it cost.
+    pub read_on_time: Duration,
+    /// How many bytes of it are read.
+    pub read_on_bytes: usize,
 }
 
 impl Default for Limits {
@@ -45,6 +53,10 @@ impl Default for Limits {
             buffered_bytes: 96 * 1024 * 1024,
             body_time: Duration::from_secs(30),
             memory_wait: Duration::from_secs(10),
+            model_calls: 256,
+            reservation_wait: Duration::from_secs(30),
+            read_on_time: Duration::from_mins(1),
+            read_on_bytes: 16 * 1024 * 1024,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use serde::{Deserialize, Serialize};
 
 use super::model::Usage;
+use crate::budget::Budget;
 use crate::money::Usd;
 use crate::net::{ProviderTool, ProviderToolAction};
 
@@ -83,7 +84,8 @@ impl Allowance {
 pub trait Gatekeeper: Send + Sync {
     /// Returns what happened since it was last asked, oldest first.
     fn news(&self) -> Vec<GateNews>;
-    /// Says what may still be spent from now on; beyond that, calls are refused.
+    /// Says what may still be spent beyond the charges that were returned as news; calls that could
+    /// cost more are refused.
     fn allow_spending(&self, allowance: Allowance);
     /// Tells whether calls to models are paid for here.
     fn meters(&self) -> bool {
@@ -92,6 +94,13 @@ pub trait Gatekeeper: Send + Sync {
     /// Tells whether a call was begun that is not paid for yet.
     fn owes(&self) -> bool {
         false
+    }
+    /// Charges calls whose client has left by what was reserved for them, instead of waiting for the
+    /// provider's count.
+    fn settle_open_calls(&self) {}
+    /// Returns the budget that did not pay for the last call, if no other call was admitted since.
+    fn short_of(&self) -> Option<Budget> {
+        None
     }
     /// Says what runs in the sandbox from now on, so that what is blocked is told with it.
     fn notice_command(&self, _command: Option<&str>) {}

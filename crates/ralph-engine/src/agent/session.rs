@@ -60,13 +60,19 @@ impl Run {
         let mut sink = AgentSink::new(agent.reader(), capture, pulse.clone(), sender);
         let exec = self.agent_exec(agent, &prompt);
         let watched = self.watch(agent, exec, &mut sink, (pulse, events)).await;
+        let gate = self.outside.gate.as_ref();
+        let is_short = gate.is_some_and(|gate| gate.short_of().is_some());
         // Nothing but the agent spends: not a test, and nothing that it left behind.
         if let Some(gate) = &self.outside.gate {
             gate.allow_spending(Allowance::none());
         }
         let watched = watched?;
         let took = self.outside.clock.monotonic().saturating_sub(started);
-        let worked = judge(watched, &mut sink)?;
+        let mut worked = judge(watched, &mut sink)?;
+        if is_short && is_failure(&worked.end) {
+            // Its own words about a refused call are as many as there are agents.
+            worked.end = AgentEnd::OutOfBudget;
+        }
         if let Some(trouble) = trouble(&worked) {
             self.log_error(&format!("{}: {trouble}", agent.name()))?;
         }
@@ -256,6 +262,22 @@ fn trouble(worked: &Worked) -> Option<String> {
 }
 
 /// Tells whether an agent that ended like that has done something with its prompt.
+/// Tells whether an agent failed at its work, and was not stopped.
+fn is_failure(end: &AgentEnd) -> bool {
+    match end {
+        AgentEnd::GaveUp { .. }
+        | AgentEnd::Quota { .. }
+        | AgentEnd::Overloaded { .. }
+        | AgentEnd::Crashed { .. } => true,
+        AgentEnd::Finished
+        | AgentEnd::OutOfBudget
+        | AgentEnd::Unauthorized { .. }
+        | AgentEnd::Stalled
+        | AgentEnd::TimedOut
+        | AgentEnd::Halted => false,
+    }
+}
+
 fn has_read_its_prompt(end: &AgentEnd) -> bool {
     match end {
         AgentEnd::Finished | AgentEnd::GaveUp { .. } => true,

@@ -17,8 +17,11 @@ use crate::run::{Run, heartbeat};
 /// How often the gate and the clock are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// How long calls may take to end whose agent has ended, and how often it is looked.
-const LAST_CALLS: Duration = Duration::from_secs(3);
+/// How long the gate may read on the answers of calls whose agent has ended, to learn what they cost.
+const LAST_CALLS: Duration = Duration::from_secs(5);
+/// How long it may take to charge them by their reservation after that.
+const LAST_CHARGES: Duration = Duration::from_secs(2);
+/// How often open calls are counted.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Why an agent was not left to end by itself.
@@ -109,12 +112,24 @@ impl Run {
     }
 }
 
-/// Waits until calls that an ended agent has left behind are charged, but not for long.
+/// Waits until calls that an ended agent has left behind are charged: by the provider's count if that
+/// arrives soon, or else by their reservation.
 async fn until_paid(gate: &dyn Gatekeeper) {
+    if !is_paid_within(gate, LAST_CALLS).await {
+        gate.settle_open_calls();
+        is_paid_within(gate, LAST_CHARGES).await;
+    }
+}
+
+async fn is_paid_within(gate: &dyn Gatekeeper, limit: Duration) -> bool {
     let begun = tokio::time::Instant::now();
-    while gate.owes() && begun.elapsed() < LAST_CALLS {
+    while gate.owes() {
+        if begun.elapsed() >= limit {
+            return false;
+        }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
+    true
 }
 
 /// Makes the channel that a sink sends its events through.

@@ -13,7 +13,7 @@ use super::json::{self, JsonFault};
 use super::provider_tools::{self, Screening};
 use super::words::Refused;
 use crate::memory::HeldBytes;
-use crate::meter::Wire;
+use crate::meter::{Wire, limit_output};
 
 /// A parsed request to a model.
 pub(super) struct ModelAsk {
@@ -110,6 +110,12 @@ impl ModelAsk {
             let options = json!({"include_usage": true});
             fields.insert("stream_options".to_owned(), options);
         }
+    }
+
+    /// Writes an output limit for each choice.
+    pub(super) fn limit_output(&mut self, provider: &str, limit: u64) {
+        let wire = self.wire;
+        limit_output(wire, provider, self.edit(), limit);
     }
 
     /// Returns the body to send. Its memory is given back once it is sent.

@@ -102,16 +102,20 @@ pub(super) fn exchange(headers: &mut HeaderMap, route: &Route) -> Option<()> {
     Some(())
 }
 
-/// Adds the mark of a login to those that a request has.
-fn add_beta(headers: &mut HeaderMap) -> Option<()> {
-    let present: Vec<&str> = headers
+/// Returns the features of Anthropic that a request asks for.
+pub(super) fn betas(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    headers
         .get_all(BETA)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .map(str::trim)
-        .filter(|beta| !beta.is_empty() && *beta != LOGIN_BETA)
-        .collect();
+        .filter(|beta| !beta.is_empty())
+}
+
+/// Adds the mark of a login to those that a request has.
+fn add_beta(headers: &mut HeaderMap) -> Option<()> {
+    let present: Vec<&str> = betas(headers).filter(|beta| *beta != LOGIN_BETA).collect();
     let mut all = present.join(",");
     if !all.is_empty() {
         all.push(',');

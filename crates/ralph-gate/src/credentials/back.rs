@@ -10,6 +10,7 @@ use hyper::{HeaderMap, Method, Response, Uri};
 use ralph_core::net::{Decider, Endpoint, Reason};
 use ralph_core::secret::Redactor;
 
+use super::read_on::ReadOn;
 use super::relay::{Relay, State};
 use super::route::Route;
 use super::send::Paid;
@@ -25,40 +26,50 @@ pub(super) fn returned(
     paid: Option<Paid>,
     response: Response<Answer>,
     record: &mut Option<OpenRecord>,
+    read_on: ReadOn,
 ) -> Result<Response<Body>, Refused> {
     let (mut parts, upstream) = response.into_parts();
-    clean(route, method, &mut parts.headers)?;
+    if let Err(refused) = clean(route, method, &mut parts.headers) {
+        if let Some(paid) = paid.filter(|_| !parts.status.is_success()) {
+            paid.call.forgive();
+        }
+        return Err(refused);
+    }
     let mut record = record.take();
     if let Some(record) = &mut record {
         record.set_status(parts.status.as_u16());
     }
-    let (mut gauge, mut tape) = (None, None);
-    if let Some(paid) = paid {
+    let (mut metered, mut tape) = (None, None);
+    if let Some(mut paid) = paid {
+        let recorded = paid.tape.take();
+        tape = recorded.map(|tape| tape.answered(parts.status, &parts.headers));
         if parts.status.is_success() {
-            let kind = parts.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-            let is_stream = kind.is_some_and(|kind| kind.starts_with(b"text/event-stream"));
-            gauge = Some(if is_stream {
-                Gauge::events(paid.wire, paid.call)
-            } else {
-                Gauge::whole(paid.wire, paid.call)
-            });
+            metered = Some(gauge(&parts.headers, paid));
         } else {
             paid.call.forgive();
         }
-        tape = paid
-            .tape
-            .map(|tape| tape.answered(parts.status, &parts.headers));
     }
     let relay = Relay {
-        upstream,
+        upstream: Some(upstream),
         redact: Some(route.redactor.stream()),
-        gauge,
+        gauge: metered,
         tape,
         dialect: route.dialect,
         record,
         state: State::Open,
+        read_on,
     };
     Ok(Response::from_parts(parts, relay.boxed_unsync()))
+}
+
+/// Returns the reader of a successful answer.
+pub(super) fn gauge(headers: &HeaderMap, paid: Paid) -> Gauge {
+    let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    if kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
+        Gauge::events(paid.wire, paid.call, paid.memory)
+    } else {
+        Gauge::whole(paid.wire, paid.call, paid.memory)
+    }
 }
 
 /// Removes from an answer's head what a sandbox must not see.

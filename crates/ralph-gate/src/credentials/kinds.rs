@@ -176,7 +176,10 @@ impl<'a> Draft<'a> {
         self.uses = vec![
             post("/chat/completions", Asks::Answer(Wire::OpenAiChat)),
             post("/responses", Asks::Answer(Wire::OpenAiResponses)),
-            post("/responses/compact", Asks::Answer(Wire::OpenAiResponses)),
+            post(
+                "/responses/compact",
+                Asks::FixedAnswer(Wire::OpenAiResponses),
+            ),
         ];
         self.uses.extend(models("/models"));
         self.finish(base_url, secret)

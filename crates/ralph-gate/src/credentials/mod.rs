@@ -4,7 +4,8 @@
 //! - `phantom` is the stand-in; `auth` takes it off a request and puts the real one on.
 //! - `path` reads the path of a request.
 //! - `intake` reads the body of a model request, `json` and `ask` parse it once; `unmetered` screens it.
-//! - `serve` decides, `send` sends, `back` makes the answer fit; `relay` is the answer on its way.
+//! - `serve` decides, `send` sends, `back` makes the answer fit; `relay` is the answer on its way,
+//!   `read_on` reads it when its client has left.
 //! - `words` are the errors in the provider's own form.
 
 mod ask;
@@ -16,6 +17,7 @@ mod kinds;
 mod path;
 mod phantom;
 mod provider_tools;
+mod read_on;
 mod relay;
 mod route;
 mod send;

@@ -8,6 +8,7 @@ use hyper::body::{Body, Frame};
 use ralph_core::net::{Decider, Reason};
 use ralph_core::secret::RedactStream;
 
+use super::read_on::ReadOn;
 use super::route::Dialect;
 use super::words::Refused;
 use crate::audit::OpenRecord;
@@ -17,7 +18,8 @@ use crate::meter::{Gauge, Step};
 
 /// The body of an answer.
 pub(super) struct Relay {
-    pub(super) upstream: Answer,
+    /// None once the provider's answer is read to its end, or cut.
+    pub(super) upstream: Option<Answer>,
     pub(super) redact: Option<RedactStream>,
     pub(super) gauge: Option<Gauge>,
     pub(super) tape: Option<Tape>,
@@ -25,6 +27,7 @@ pub(super) struct Relay {
     pub(super) dialect: Dialect,
     pub(super) record: Option<OpenRecord>,
     pub(super) state: State,
+    pub(super) read_on: ReadOn,
 }
 
 /// How far an answer has come.
@@ -84,8 +87,18 @@ impl Relay {
 
     /// Settles the account and the record.
     fn close(&mut self) {
+        drop(self.upstream.take());
         drop(self.gauge.take());
         drop(self.record.take());
+    }
+}
+
+impl Drop for Relay {
+    /// A client that leaves does not end what the provider bills: the answer is read on.
+    fn drop(&mut self) {
+        if let (Some(upstream), Some(gauge)) = (self.upstream.take(), self.gauge.take()) {
+            self.read_on.spawn(upstream, gauge);
+        }
     }
 }
 
@@ -119,7 +132,10 @@ impl Body for Relay {
                 }
                 State::Done => return Poll::Ready(None),
             }
-            let shown = match this.upstream.poll_frame(cx) {
+            let Some(upstream) = &mut this.upstream else {
+                return Poll::Ready(None);
+            };
+            let shown = match upstream.poll_frame(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
                     Ok(chunk) => this.pass(&chunk),

@@ -78,6 +78,8 @@ pub(super) enum Asks {
     Free(Wire),
     /// An answer, which is paid for.
     Answer(Wire),
+    /// An answer whose length the request cannot limit.
+    FixedAnswer(Wire),
 }
 
 /// Which queries go with a path.

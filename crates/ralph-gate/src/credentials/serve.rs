@@ -25,7 +25,7 @@ pub(crate) async fn serve(gate: &Arc<Inner>, stream: impl Stream + 'static) {
     http::connection(gate, Listener::Credentials, stream, answer).await;
 }
 
-async fn answer(gate: &Inner, request: Request<Incoming>) -> Response<Body> {
+async fn answer(gate: &Arc<Inner>, request: Request<Incoming>) -> Response<Body> {
     if let Some(response) = by_itself(gate, &request) {
         return response;
     }

@@ -14,14 +14,21 @@ use crate::meter::Wire;
 const OPENAI: &str = "openai";
 
 /// Refuses or rewrites the options of a request that are billed otherwise than the meter counts.
-pub(super) fn screen(provider: &str, ask: &mut ModelAsk) -> Result<(), Refused> {
+///
+/// With a budget for cost, an absent tier at OpenAI becomes the standard one: the project may have another
+/// default.
+pub(super) fn screen(
+    provider: &str,
+    has_cost_budget: bool,
+    ask: &mut ModelAsk,
+) -> Result<(), Refused> {
     if ask.field("background").is_some_and(|value| *value != false) {
         return Err(refused(
             "`background` jobs report their usage to no one who waits",
             "send the request without `background`",
         ));
     }
-    service_tier(provider, ask)?;
+    service_tier(provider == OPENAI && has_cost_budget, ask)?;
     for (key, standard) in [("speed", "standard"), ("inference_geo", "global")] {
         if ask.field(key).is_some_and(|value| value != standard) {
             return Err(refused(
@@ -44,14 +51,14 @@ pub(super) fn screen(provider: &str, ask: &mut ModelAsk) -> Result<(), Refused> 
     Ok(())
 }
 
-/// Sets the standard tier. `auto` may be a dearer one, and so may an absent tier at OpenAI.
-fn service_tier(provider: &str, ask: &mut ModelAsk) -> Result<(), Refused> {
+/// Sets the standard tier instead of `auto`, which may be a dearer one, and where absent if wanted.
+fn service_tier(sets_absent: bool, ask: &mut ModelAsk) -> Result<(), Refused> {
     let (standard, same): (_, &[&str]) = match ask.wire {
         Wire::AnthropicMessages => ("standard_only", &["standard_only"]),
         Wire::OpenAiChat | Wire::OpenAiResponses => ("default", &["default", "standard"]),
     };
     let is_rewritten = match ask.field("service_tier").map(Value::as_str) {
-        None => provider == OPENAI && ask.wire != Wire::AnthropicMessages,
+        None => sets_absent && ask.wire != Wire::AnthropicMessages,
         Some(Some("auto")) => true,
         Some(Some(tier)) if same.contains(&tier) => false,
         Some(_) => {
@@ -151,7 +158,7 @@ mod tests {
     /// Returns what is sent of a request, or the reason of its refusal.
     fn screened(provider: &str, wire: Wire, body: &Value) -> Result<Value, String> {
         let mut ask = parsed(wire, &body.to_string()).map_err(|refused| refused.text)?;
-        screen(provider, &mut ask).map_err(|refused| {
+        screen(provider, true, &mut ask).map_err(|refused| {
             assert_eq!(refused.status.as_u16(), 400);
             assert_eq!(refused.decision.reason, Reason::NotMetered);
             refused.text

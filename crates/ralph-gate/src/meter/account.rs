@@ -9,8 +9,12 @@ use jiff::Timestamp;
 use ralph_core::budget::{self, Budget, Limits as Budgets, Spent};
 use ralph_core::money::Usd;
 use ralph_core::ports::{Clock, Usage};
-use ralph_core::price::{self, Price, PriceBook};
+use ralph_core::price::{self, Price, PriceBook, Window};
 use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+use super::bound::TokenBound;
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -34,26 +38,34 @@ pub struct Charge {
     pub usage: Usage,
     /// The cost.
     pub cost: Usd,
-    /// Whether the tokens were estimated, because the answer did not tell.
+    /// Whether the reservation was charged, because the provider's count did not arrive or cannot be
+    /// true.
     pub is_estimate: bool,
 }
 
 /// Counts what models cost. The gate charges it, the run asks it; both have the same one.
+///
+/// Before a call is made, the most that it can cost is reserved; what it did cost is charged when the
+/// provider has said so. Spent and reserved together never exceed a budget.
 pub struct Meter {
     state: Mutex<State>,
     prices: PriceBook,
     open: AtomicUsize,
     clock: Arc<dyn Clock>,
+    /// Wakes calls that wait for reservations of others to be settled.
+    settled: Notify,
+    /// Wakes the readers of answers that no client waits for.
+    hurry: Notify,
 }
 
 struct State {
     budgets: Budgets,
     requests_per_minute: Option<u32>,
     spent: Spent,
-    /// The estimates of the calls that run, part of no sum yet.
-    flying: Sum,
-    /// The largest call so far.
-    largest: Sum,
+    /// The reservations of the calls that run, part of no sum yet.
+    reserved: Sum,
+    /// The budget that did not pay for the last call, if none was admitted since.
+    short: Option<Budget>,
     recent: VecDeque<Duration>,
 }
 
@@ -72,6 +84,14 @@ impl Sum {
         }
     }
 
+    /// The most that a call within these counts can come to.
+    pub(crate) fn most(price: &Price, input: u64, output: u64) -> Self {
+        Self {
+            cost: price::highest_cost(price, input, output),
+            tokens: input.saturating_add(output),
+        }
+    }
+
     fn plus(self, other: Self) -> Self {
         Self {
             cost: self.cost + other.cost,
@@ -81,15 +101,8 @@ impl Sum {
 
     fn minus(self, other: Self) -> Self {
         Self {
-            cost: Usd::from_nanos(self.cost.nanos().saturating_sub(other.cost.nanos())),
+            cost: self.cost.saturating_sub(other.cost),
             tokens: self.tokens.saturating_sub(other.tokens),
-        }
-    }
-
-    fn max(self, other: Self) -> Self {
-        Self {
-            cost: self.cost.max(other.cost),
-            tokens: self.tokens.max(other.tokens),
         }
     }
 }
@@ -99,8 +112,42 @@ impl Sum {
 pub(crate) enum Unpaid {
     /// A budget is used up.
     Spent(Budget),
+    /// What is left of a budget does not pay for the call.
+    Short(Budget),
     /// There were too many requests; another may be made after this time.
     TooMany(Duration),
+}
+
+/// A call that asks for a reservation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Quote {
+    pub(crate) price: Price,
+    pub(crate) bound: TokenBound,
+}
+
+/// A reservation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Grant {
+    pub(crate) held: Sum,
+    /// Output tokens that are paid for, of all choices.
+    pub(crate) output: u64,
+    /// The output limit of each choice that has to be written into the request.
+    pub(crate) limit: Option<u64>,
+}
+
+/// Whether a call that does not fit beside others waits for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    Waits,
+    Over,
+}
+
+/// What becomes of a quote.
+pub(crate) enum Reserving {
+    Granted(Grant),
+    /// Other calls hold what it needs.
+    Wait,
+    Short(Budget),
 }
 
 impl Meter {
@@ -111,8 +158,8 @@ impl Meter {
             budgets: paid(budgets),
             requests_per_minute: rates.requests_per_minute,
             spent,
-            flying: Sum::default(),
-            largest: Sum::default(),
+            reserved: Sum::default(),
+            short: None,
             recent: VecDeque::new(),
         };
         Arc::new(Self {
@@ -120,22 +167,53 @@ impl Meter {
             prices: rates.prices,
             open: AtomicUsize::new(0),
             clock,
+            settled: Notify::new(),
+            hurry: Notify::new(),
         })
     }
 
-    /// Returns what was spent, estimates of calls that still run not included.
+    /// Returns what was spent, reservations of calls that still run not included.
     pub fn spent(&self) -> Spent {
         self.state().spent
     }
 
     /// Sets other budgets, from now on.
     pub fn set_budgets(&self, budgets: &Budgets) {
-        self.state().budgets = paid(budgets);
+        let mut state = self.state();
+        state.budgets = paid(budgets);
+        state.short = None;
+        drop(state);
+        self.settled.notify_waiters();
     }
 
-    /// Returns how many calls are under way whose cost is not told yet.
+    /// Tells whether there is a budget for cost.
+    pub(crate) fn limits_cost(&self) -> bool {
+        self.state().budgets.max_cost.is_some()
+    }
+
+    /// Returns how many calls are under way whose cost is not charged yet.
     pub fn open_calls(&self) -> usize {
         self.open.load(Ordering::Acquire)
+    }
+
+    /// Returns the budget that did not pay for the last call, if no other call was admitted since and
+    /// none is under way.
+    pub fn short_of(&self) -> Option<Budget> {
+        let state = self.state();
+        state.short.filter(|_| state.reserved == Sum::default())
+    }
+
+    /// Charges calls whose client has left by their reservation now, instead of reading on.
+    pub fn stop_reading_on(&self) {
+        self.hurry.notify_waiters();
+    }
+
+    pub(crate) fn until_hurried(&self) -> Notified<'_> {
+        self.hurry.notified()
+    }
+
+    pub(super) fn until_settled(&self) -> Notified<'_> {
+        self.settled.notified()
     }
 
     pub(super) fn begin(&self) {
@@ -160,8 +238,7 @@ impl Meter {
     pub(crate) fn admit(&self) -> Result<(), Unpaid> {
         let now = self.clock.monotonic();
         let mut state = self.state();
-        let with_flying = state.with(state.flying);
-        if let Some(budget) = budget::exhausted(&state.budgets, &with_flying) {
+        if let Some(budget) = budget::exhausted(&state.budgets, &state.spent) {
             return Err(Unpaid::Spent(budget));
         }
         let Some(most) = state.requests_per_minute else {
@@ -178,6 +255,21 @@ impl Meter {
         Ok(())
     }
 
+    /// Reserves the most that a call can cost, or a part of its output.
+    pub(super) fn reserve(&self, quote: &Quote, patience: Patience) -> Reserving {
+        let mut state = self.state();
+        let reserving = state.fit(quote, patience);
+        match &reserving {
+            Reserving::Granted(grant) => {
+                state.reserved = state.reserved.plus(grant.held);
+                state.short = None;
+            }
+            Reserving::Short(budget) => state.short = Some(*budget),
+            Reserving::Wait => {}
+        }
+        reserving
+    }
+
     /// Returns the price of a model by the names it may have; an unknown one has the highest.
     pub(crate) fn price(&self, provider: &str, answered: Option<&str>, asked: &str) -> Price {
         let find = |model: &str| {
@@ -190,26 +282,33 @@ impl Meter {
             .unwrap_or_else(price::highest)
     }
 
-    /// Replaces the estimate of a call that runs; tells whether the call may go on.
-    ///
-    /// A call during which the budget ends may finish: what it has written so far is paid for
-    /// anyway. But it may not go beyond the budget by more than one call has cost before.
-    pub(crate) fn hold(&self, old: Sum, new: Sum, prompt: Sum) -> bool {
-        let mut state = self.state();
-        state.flying = state.flying.minus(old).plus(new);
-        let one_call = state.largest.max(prompt);
-        let total = state.with(state.flying.minus(one_call));
-        let over = |limit: Option<bool>| limit.unwrap_or(false);
-        !(over(state.budgets.max_cost.map(|limit| total.cost > limit))
-            || over(state.budgets.max_tokens.map(|limit| total.tokens > limit)))
+    /// Returns the token window of a model, if it is known.
+    pub(crate) fn window(&self, provider: &str, model: &str) -> Option<Window> {
+        let full = format!("{provider}/{model}");
+        let own = self.prices.window(&full);
+        own.or_else(|| price::known_window(&full))
     }
 
-    /// Takes the estimate of a call away and charges what it came to.
-    pub(crate) fn settle(&self, held: Sum, charged: Sum) {
+    /// Replaces the reservation of a call that runs; false if the budgets do not cover the new one.
+    pub(super) fn replace(&self, old: Sum, new: Sum) -> bool {
         let mut state = self.state();
-        state.flying = state.flying.minus(held);
-        state.largest = state.largest.max(charged);
+        state.reserved = state.reserved.minus(old).plus(new);
+        let total = state.with(state.reserved);
+        let over = |limit: Option<bool>| limit.unwrap_or(false);
+        let is_over = over(state.budgets.max_cost.map(|limit| total.cost > limit))
+            || over(state.budgets.max_tokens.map(|limit| total.tokens > limit));
+        drop(state);
+        self.settled.notify_waiters();
+        !is_over
+    }
+
+    /// Releases the reservation of a call and charges what it came to.
+    pub(super) fn settle(&self, held: Sum, charged: Sum) {
+        let mut state = self.state();
+        state.reserved = state.reserved.minus(held);
         state.spent = state.with(charged);
+        drop(state);
+        self.settled.notify_waiters();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -223,6 +322,57 @@ impl State {
             cost: self.spent.cost + more.cost,
             tokens: self.spent.tokens.saturating_add(more.tokens),
             ..self.spent
+        }
+    }
+
+    /// Decides how much output is paid for.
+    fn fit(&self, quote: &Quote, patience: Patience) -> Reserving {
+        let Quote { price, bound } = quote;
+        let wanted = bound.output.saturating_mul(bound.choices);
+        let (affordable, budget) = self.affordable_output(quote);
+        let fits = affordable.is_some_and(|output| output >= wanted);
+        let waits = patience == Patience::Waits && self.reserved != Sum::default();
+        if !fits && waits {
+            return Reserving::Wait;
+        }
+        let each = if fits {
+            bound.output
+        } else {
+            affordable.unwrap_or(0) / bound.choices.max(1)
+        };
+        if !fits && (each < bound.least || !bound.is_limitable) {
+            return Reserving::Short(budget);
+        }
+        let output = each.saturating_mul(bound.choices);
+        let is_limited = self.budgets.max_cost.is_some() || self.budgets.max_tokens.is_some();
+        let is_written = !fits || (is_limited && !bound.is_stated && bound.is_limitable);
+        Reserving::Granted(Grant {
+            held: Sum::most(price, bound.input, output),
+            output,
+            limit: is_written.then_some(each),
+        })
+    }
+
+    /// Returns how many output tokens are left for a call after its input, none if the input is not
+    /// covered, and the budget that leaves the fewest.
+    fn affordable_output(&self, quote: &Quote) -> (Option<u64>, Budget) {
+        let total = self.with(self.reserved);
+        let input = quote.bound.input;
+        let by_cost = self.budgets.max_cost.map(|limit| {
+            let left = limit.saturating_sub(total.cost);
+            let output = price::affordable_output(&quote.price, input, left);
+            // A model that costs nothing needs no budget, but a budget that is used up allows nothing.
+            output.filter(|_| total.cost < limit)
+        });
+        let by_tokens = self.budgets.max_tokens.map(|limit| {
+            let left = limit.saturating_sub(total.tokens);
+            left.checked_sub(input)
+        });
+        match (by_cost, by_tokens) {
+            (None, None) => (Some(u64::MAX), Budget::Cost),
+            (Some(cost), None) => (cost, Budget::Cost),
+            (Some(cost), Some(tokens)) if cost <= tokens => (cost, Budget::Cost),
+            (None | Some(_), Some(tokens)) => (tokens, Budget::Tokens),
         }
     }
 }

@@ -1,16 +1,26 @@
-//! One call on a run's account, from its request to its charge.
+//! One call on a run's account, from its reservation to its charge.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ralph_core::ports::Usage;
 use ralph_core::price::Price;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, timeout_at};
 
-use super::account::Sum;
+use super::account::{Grant, Patience, Quote, Reserving, Sum};
+use super::bound::TokenBound;
 use super::{Charge, Meter, Unpaid};
 use crate::Sink;
 
-/// How many characters a token has, for estimates.
+/// More characters than a token stands for on average in any answer. A longer answer shows that the
+/// provider ignores the output limit.
+const MOST_CHARS_PER_TOKEN: u64 = 16;
+/// The same for estimates, which are rather too high.
 const CHARS_PER_TOKEN: u64 = 4;
+/// Characters that any answer may have.
+const FREE_CHARS: u64 = 1024;
 
 /// What a request asks for.
 pub(crate) struct Ask {
@@ -18,8 +28,7 @@ pub(crate) struct Ask {
     pub(crate) provider: String,
     /// The model.
     pub(crate) model: String,
-    /// How long the request is, in bytes.
-    pub(crate) bytes: u64,
+    pub(crate) bound: TokenBound,
 }
 
 /// Whether a call may go on.
@@ -27,49 +36,61 @@ pub(crate) struct Ask {
 pub(crate) enum Step {
     /// It may.
     GoOn,
-    /// It goes too far beyond the budget.
+    /// The budget does not cover it.
     Cut,
 }
 
-/// A call that runs. If nobody says what it came to, its estimate is charged.
+/// A call that runs. Without a count from the provider, its reservation is charged.
 pub(crate) struct Call {
     meter: Arc<Meter>,
     sink: Arc<dyn Sink>,
     ask: Ask,
     answered_by: Option<String>,
     price: Price,
-    prompt: Sum,
-    estimate: Usage,
+    /// The tokens that the reservation stands for. Once the provider has counted the input, that is exact.
+    reserved: Usage,
     held: Sum,
+    chars: u64,
     is_open: bool,
+    _slot: OwnedSemaphorePermit,
 }
 
 impl Call {
-    pub(crate) fn admit(
+    /// Reserves the most that a call can cost, waiting for other calls to be settled if need be. Returns
+    /// the call and the output limit that has to be written into its request, if any.
+    pub(crate) async fn admit(
         meter: &Arc<Meter>,
         sink: &Arc<dyn Sink>,
         ask: Ask,
-    ) -> Result<Self, Unpaid> {
+        slot: OwnedSemaphorePermit,
+        wait: Duration,
+    ) -> Result<(Self, Option<u64>), Unpaid> {
         meter.admit()?;
         let price = meter.price(&ask.provider, None, &ask.model);
-        let estimate = Usage {
-            input_tokens: ask.bytes.div_ceil(CHARS_PER_TOKEN),
-            ..Usage::default()
-        };
-        let prompt = Sum::of(&price, &estimate);
-        meter.hold(Sum::default(), prompt, prompt);
+        let bound = ask.bound;
+        let grant = reserve(meter, &Quote { price, bound }, wait).await?;
         meter.begin();
-        Ok(Self {
+        let call = Self {
             meter: meter.clone(),
             sink: sink.clone(),
             ask,
             answered_by: None,
             price,
-            prompt,
-            estimate,
-            held: prompt,
+            reserved: Usage {
+                input_tokens: bound.input,
+                output_tokens: grant.output,
+                ..Usage::default()
+            },
+            held: grant.held,
+            chars: 0,
             is_open: true,
-        })
+            _slot: slot,
+        };
+        Ok((call, grant.limit))
+    }
+
+    pub(crate) fn meter(&self) -> &Arc<Meter> {
+        &self.meter
     }
 
     /// Learns which model answers.
@@ -85,23 +106,33 @@ impl Call {
         }
     }
 
-    /// Learns how far the answer has come: the tokens of the prompt if they are known, and the
-    /// characters of the answer.
-    pub(crate) fn progress(&mut self, input: Option<Usage>, chars: u64) -> Step {
-        if let Some(input) = input {
-            self.estimate = input;
-        }
-        let output = chars.div_ceil(CHARS_PER_TOKEN);
-        self.estimate.output_tokens = self.estimate.output_tokens.max(output);
-        let now = Sum::of(&self.price, &self.estimate);
-        let goes_on = self.meter.hold(self.held, now, self.prompt);
-        self.held = now;
-        if goes_on { Step::GoOn } else { Step::Cut }
+    /// Learns the provider's count of the input. What was reserved beyond it is free for other calls.
+    pub(crate) fn counted(&mut self, input: Usage) -> Step {
+        let old = self.held;
+        self.reserved = Usage {
+            output_tokens: self.reserved.output_tokens,
+            ..input
+        };
+        self.held = Sum::of(&self.price, &self.reserved);
+        let is_covered = self.meter.replace(old, self.held);
+        if is_covered { Step::GoOn } else { Step::Cut }
+    }
+
+    /// Learns how many characters the answer has so far.
+    pub(crate) fn progress(&mut self, chars: u64) -> Step {
+        self.chars = chars;
+        let most = self
+            .reserved
+            .output_tokens
+            .saturating_mul(MOST_CHARS_PER_TOKEN)
+            .saturating_add(FREE_CHARS);
+        if chars > most { Step::Cut } else { Step::GoOn }
     }
 
     /// Charges what the provider says.
     pub(crate) fn settle(mut self, usage: Usage) {
-        self.charge(usage, false);
+        let sum = Sum::of(&self.price, &usage);
+        self.charge(usage, sum, false);
     }
 
     /// Charges nothing: the provider did not answer, or refused.
@@ -110,9 +141,8 @@ impl Call {
         self.meter.settle(self.held, Sum::default());
     }
 
-    fn charge(&mut self, usage: Usage, is_estimate: bool) {
+    fn charge(&mut self, usage: Usage, sum: Sum, is_estimate: bool) {
         self.is_open = false;
-        let sum = Sum::of(&self.price, &usage);
         self.meter.settle(self.held, sum);
         let model = self.answered_by.take();
         self.sink.charged(Charge {
@@ -123,14 +153,47 @@ impl Call {
             is_estimate,
         });
     }
+
+    /// Charges the reservation, or more if more was written.
+    fn charge_reservation(&mut self) {
+        let written = self.chars / CHARS_PER_TOKEN;
+        let mut usage = self.reserved;
+        let mut sum = self.held;
+        if self.progress(self.chars) == Step::Cut && written > usage.output_tokens {
+            usage.output_tokens = written;
+            let more = Sum::of(&self.price, &usage);
+            sum.cost = sum.cost.max(more.cost);
+            sum.tokens = sum.tokens.max(more.tokens);
+        }
+        self.charge(usage, sum, true);
+    }
+}
+
+/// Reserves what a call needs; while other calls hold it, waits for them, but not for long.
+async fn reserve(meter: &Meter, quote: &Quote, wait: Duration) -> Result<Grant, Unpaid> {
+    let deadline = Instant::now() + wait;
+    let mut patience = Patience::Waits;
+    loop {
+        let mut settled = pin!(meter.until_settled());
+        // A call that is settled from here on is not missed.
+        settled.as_mut().enable();
+        match meter.reserve(quote, patience) {
+            Reserving::Granted(grant) => return Ok(grant),
+            Reserving::Short(budget) => return Err(Unpaid::Short(budget)),
+            Reserving::Wait => {}
+        }
+        if timeout_at(deadline, settled).await.is_err() {
+            patience = Patience::Over;
+        }
+    }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
         if self.is_open {
-            self.charge(self.estimate, true);
+            self.charge_reservation();
         }
-        // Whoever waits for it finds that it was told.
+        // After the charge is reported: a run that waits for open calls finds it.
         self.meter.end();
     }
 }

@@ -1,11 +1,11 @@
 //! Reads a model's answer as it passes and keeps its call's account.
 
 use bytes::Bytes;
-use ralph_core::ports::Usage;
 
 use super::lines::Lines;
 use super::usage::{Event, Tokens};
 use super::{Call, Step, Wire};
+use crate::memory::HeldBytes;
 
 /// The longest whole answer that is read, in bytes.
 const MOST_WHOLE: usize = 16 * 1024 * 1024;
@@ -17,6 +17,8 @@ pub(crate) struct Gauge {
     call: Option<Call>,
     form: Form,
     seen: Seen,
+    /// The memory that is held for what is buffered.
+    memory: HeldBytes,
 }
 
 enum Form {
@@ -32,11 +34,19 @@ struct Whole {
     first: Bytes,
     /// All pieces, once there are several.
     all: Vec<u8>,
+    /// Whether pieces are missing, so that nothing of it is worth reading.
+    is_incomplete: bool,
 }
 
 impl Whole {
-    fn push(&mut self, piece: &Bytes) {
-        if self.first.len() + self.all.len() + piece.len() > MOST_WHOLE {
+    fn push(&mut self, piece: &Bytes, memory: &mut HeldBytes) {
+        let length = self.first.len() + self.all.len() + piece.len();
+        let fits = length <= MOST_WHOLE && memory.try_grow_to(length * 2);
+        if self.is_incomplete || !fits {
+            *self = Self {
+                is_incomplete: true,
+                ..Self::default()
+            };
             return;
         }
         if self.first.is_empty() && self.all.is_empty() {
@@ -55,23 +65,34 @@ struct Seen {
     model: Option<String>,
     chars: u64,
     counted: u64,
-    /// Whether the provider has said its last word about tokens.
-    is_final: bool,
+    stage: Stage,
     is_news: bool,
+}
+
+/// How far the provider's answer has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Nothing was seen of it.
+    Before,
+    /// The provider reported an error before anything else.
+    Refused,
+    Begun,
+    /// The provider has said its last word about tokens.
+    Counted,
 }
 
 impl Gauge {
     /// Reads an answer in events.
-    pub(crate) fn events(wire: Wire, call: Call) -> Self {
-        Self::new(wire, call, Form::Events(Lines::default()))
+    pub(crate) fn events(wire: Wire, call: Call, memory: HeldBytes) -> Self {
+        Self::new(wire, call, Form::Events(Lines::default()), memory)
     }
 
     /// Reads an answer that is one object.
-    pub(crate) fn whole(wire: Wire, call: Call) -> Self {
-        Self::new(wire, call, Form::Whole(Whole::default()))
+    pub(crate) fn whole(wire: Wire, call: Call, memory: HeldBytes) -> Self {
+        Self::new(wire, call, Form::Whole(Whole::default()), memory)
     }
 
-    fn new(wire: Wire, call: Call, form: Form) -> Self {
+    fn new(wire: Wire, call: Call, form: Form, memory: HeldBytes) -> Self {
         Self {
             call: Some(call),
             form,
@@ -81,18 +102,31 @@ impl Gauge {
                 model: None,
                 chars: 0,
                 counted: 0,
-                is_final: false,
+                stage: Stage::Before,
                 is_news: false,
             },
+            memory,
         }
+    }
+
+    /// The call whose answer is read, until it is charged.
+    pub(crate) fn call(&self) -> Option<&Call> {
+        self.call.as_ref()
     }
 
     /// Reads a chunk; tells whether the answer may go on.
     pub(crate) fn feed(&mut self, chunk: &Bytes) -> Step {
         let seen = &mut self.seen;
         match &mut self.form {
-            Form::Events(lines) => lines.feed(chunk, |data| seen.event(data)),
-            Form::Whole(whole) => whole.push(chunk),
+            Form::Events(lines) => {
+                lines.feed(chunk, |data| seen.event(data));
+                if self.memory.try_grow_to(lines.buffered()) {
+                    self.memory.shrink_to(lines.buffered());
+                } else {
+                    lines.skip_line();
+                }
+            }
+            Form::Whole(whole) => whole.push(chunk, &mut self.memory),
         }
         let is_due = seen.is_news || seen.chars >= seen.counted + STRIDE;
         let Some(call) = self.call.as_mut().filter(|_| is_due) else {
@@ -101,12 +135,19 @@ impl Gauge {
         if let Some(model) = seen.model.take() {
             call.answered_by(&model);
         }
-        let input = seen.is_news.then(|| seen.tokens.usage(seen.wire));
-        (seen.is_news, seen.counted) = (false, seen.chars);
-        call.progress(input.filter(|usage| usage.input_tokens > 0), seen.chars)
+        let is_news = std::mem::take(&mut seen.is_news);
+        seen.counted = seen.chars;
+        if is_news
+            && seen.stage != Stage::Counted
+            && let Some(input) = seen.tokens.input(seen.wire)
+            && call.counted(input) == Step::Cut
+        {
+            return Step::Cut;
+        }
+        call.progress(seen.chars)
     }
 
-    /// Ends the answer: charges what the provider said, or the estimate.
+    /// Ends the answer: charges what the provider said, or the reservation.
     pub(crate) fn finish(&mut self) {
         if let Form::Whole(whole) = &mut self.form {
             let whole = std::mem::take(whole);
@@ -122,10 +163,14 @@ impl Gauge {
         if let Some(model) = self.seen.model.take() {
             call.answered_by(&model);
         }
-        if self.seen.is_final {
-            call.settle(self.seen.tokens.usage(self.seen.wire));
-        } else {
-            call.progress(None, self.seen.chars);
+        let usage = self.seen.tokens.usage(self.seen.wire);
+        match (self.seen.stage, usage) {
+            (Stage::Counted, Some(usage)) => call.settle(usage),
+            (Stage::Refused, _) => call.forgive(),
+            // Dropping the call charges its reservation.
+            (Stage::Counted | Stage::Before | Stage::Begun, _) => {
+                call.progress(self.seen.chars);
+            }
         }
     }
 }
@@ -139,10 +184,19 @@ impl Drop for Gauge {
 impl Seen {
     fn event(&mut self, data: &[u8]) {
         let Ok(event) = serde_json::from_slice::<Event<'_>>(data) else {
+            self.begin();
             return;
         };
+        if event.is_error() {
+            if self.stage == Stage::Before {
+                self.stage = Stage::Refused;
+            }
+            return;
+        }
+        if event.kind.as_deref() != Some("ping") {
+            self.begin();
+        }
         self.chars += event.chars();
-        let kind = event.kind.as_deref();
         let inner = event.message.as_ref().or(event.response.as_ref());
         if let Some(model) = event
             .model
@@ -158,29 +212,38 @@ impl Seen {
         };
         self.tokens.update(tokens);
         self.is_news = true;
-        self.is_final |= match self.wire {
+        let is_last = match self.wire {
             // The first event tells the input, and of the output only the first token.
-            Wire::AnthropicMessages => kind == Some("message_delta"),
-            Wire::OpenAiChat => true,
+            Wire::AnthropicMessages => {
+                event.kind.as_deref() == Some("message_delta") && event.has_stopped()
+            }
+            // Some servers count in every event.
+            Wire::OpenAiChat => event.is_last_of_chat(),
             Wire::OpenAiResponses => matches!(
-                kind,
+                event.kind.as_deref(),
                 Some("response.completed" | "response.incomplete" | "response.failed")
             ),
         };
+        if is_last {
+            self.stage = Stage::Counted;
+        }
+    }
+
+    fn begin(&mut self) {
+        if self.stage != Stage::Counted {
+            self.stage = Stage::Begun;
+        }
     }
 
     fn whole(&mut self, bytes: &[u8]) {
+        self.chars += bytes.len() as u64;
         let Ok(event) = serde_json::from_slice::<Event<'_>>(bytes) else {
-            self.chars += bytes.len() as u64;
             return;
         };
         self.model = event.model.map(|model| model.to_string());
-        match event.usage {
-            Some(tokens) => {
-                self.tokens = tokens;
-                self.is_final = self.tokens.usage(self.wire) != Usage::default();
-            }
-            None => self.chars += bytes.len() as u64,
+        if let Some(tokens) = event.usage {
+            self.tokens = tokens;
+            self.stage = Stage::Counted;
         }
     }
 }

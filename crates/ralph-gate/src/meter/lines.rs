@@ -35,9 +35,19 @@ impl Lines {
         }
         self.rest.extend_from_slice(chunk);
         if self.rest.len() > MOST {
-            self.is_too_long = true;
-            self.rest = Vec::new();
+            self.skip_line();
         }
+    }
+
+    /// The memory that the line in progress takes, in bytes.
+    pub(super) fn buffered(&self) -> usize {
+        self.rest.capacity()
+    }
+
+    /// Passes over the line in progress.
+    pub(super) fn skip_line(&mut self) {
+        self.is_too_long = true;
+        self.rest = Vec::new();
     }
 }
 

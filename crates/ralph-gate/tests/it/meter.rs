@@ -130,13 +130,13 @@ async fn a_model_nobody_knows_costs_the_most() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_tell_is_estimated() {
+async fn an_answer_that_does_not_tell_is_charged_by_its_reservation() {
     let text = "x".repeat(4000);
     let events = format!(
         "data: {{\"model\":\"gpt-5\",\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\ndata: [DONE]\n\n"
     );
     let route = Route::openai(secret()).unwrap();
-    let request = r#"{"model":"gpt-5","stream":true,"stream_options":{"include_usage":true}}"#;
+    let request = r#"{"model":"gpt-5","stream":true,"max_completion_tokens":2000}"#;
     let charge = charged(
         route,
         "/openai/v1/chat/completions",
@@ -144,30 +144,36 @@ async fn an_answer_that_does_not_tell_is_estimated() {
         &stream(&events),
     )
     .await;
-    let input = request.len().div_ceil(4) as u64;
+    // Each byte may be a token, and the provider may add some.
+    let input = request.len() as u64 + 1024;
     assert_eq!(
         (charge.usage, charge.is_estimate),
-        (usage(input, 1000, 0, 0), true)
+        (usage(input, 2000, 0, 0), true)
     );
+    let price = price::known("openai/gpt-5").unwrap();
+    assert_eq!(charge.cost, price::highest_cost(&price, input, 2000));
 }
 
 #[tokio::test]
 async fn a_spent_budget_answers_402() {
-    for (route, path, shape) in [
+    // Both bill more than they were allowed to, which is charged nevertheless.
+    for (route, path, model, shape) in [
         (
             Route::anthropic_key(secret()),
             "/anthropic/v1/messages",
+            "claude-haiku-4-5",
             "billing_error",
         ),
         (
             Route::openai(secret()),
             "/openai/v1/chat/completions",
+            "gpt-5",
             "insufficient_quota",
         ),
     ] {
         let mut world = World::new();
-        world.budgets.max_cost = Usd::from_dollars(0.0005);
-        let whole = r#"{"model":"claude-haiku-4-5","usage":{"input_tokens":3210,"output_tokens":40,"prompt_tokens":3210,"completion_tokens":40}}"#;
+        world.budgets.max_cost = Usd::from_dollars(0.01);
+        let whole = r#"{"usage":{"input_tokens":32100,"output_tokens":40,"prompt_tokens":32100,"completion_tokens":40}}"#;
         let (gate, heard) = provider(
             &mut world,
             route.unwrap(),
@@ -175,7 +181,7 @@ async fn a_spent_budget_answers_402() {
         )
         .await;
         let auth = format!("Authorization: Bearer {}", phantom(&gate));
-        let request = post(path, &auth, r#"{"model":"claude-haiku-4-5"}"#);
+        let request = post(path, &auth, &format!(r#"{{"model":"{model}"}}"#));
         let first = ask(&gate, Listener::Credentials, request.clone()).await;
         assert_eq!(status(&first), 200);
         world.notes.wait_for_charges(1).await;
@@ -204,7 +210,7 @@ async fn tokens_have_a_budget_too_and_it_can_be_raised() {
         &auth,
         r#"{"model":"claude-haiku-4-5"}"#,
     );
-    for (most, code) in [(3000, 200), (3000, 402), (4000, 200), (4000, 402)] {
+    for (most, code) in [(3000, 200), (3000, 402), (5000, 200), (5000, 402)] {
         world.budgets.max_tokens = Some(most);
         meter.set_budgets(&world.budgets);
         let answer = ask(&gate, Listener::Credentials, request.clone()).await;
@@ -216,7 +222,7 @@ async fn tokens_have_a_budget_too_and_it_can_be_raised() {
 #[tokio::test]
 async fn a_stream_far_beyond_the_budget_is_cut() {
     let mut world = World::new();
-    world.budgets.max_tokens = Some(1000);
+    world.budgets.max_tokens = Some(2000);
     let delta = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"XXXX\"}}\n\n"
         .replace("XXXX", &"x".repeat(400));
     let endless = delta.repeat(200);

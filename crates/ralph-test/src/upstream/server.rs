@@ -235,7 +235,18 @@ async fn answer(state: &State, request: Request<Incoming>) -> Result<Response<Bo
     Ok(play(api, step, number, &asked))
 }
 
+/// Returns a step that has written no more than the request allows, as a provider does.
+fn within_limit(step: &Step, request: &Value) -> Step {
+    let keys = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+    let limit = keys.iter().filter_map(|key| request[key].as_u64()).min();
+    let mut step = step.clone();
+    let written = &mut step.usage.output_tokens;
+    *written = limit.map_or(*written, |limit| limit.min(*written));
+    step
+}
+
 fn play(api: Api, step: &Step, number: usize, request: &Value) -> Response<Body> {
+    let step = &within_limit(step, request);
     let asked = Asked {
         number,
         model: request["model"].as_str().unwrap_or_default(),

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ralph_core::budget::Limits as Budgets;
+use ralph_core::budget::{Budget, Limits as Budgets};
+use ralph_core::money::Usd;
 use ralph_core::net::{Endpoint, Entry, Host};
 use ralph_core::ports::{Allowance, GateNews, Gatekeeper};
 use ralph_gate::{Audit, Blocked, Charge, Gate, Listener, Meter, ProviderToolUse, Sink};
@@ -30,12 +31,21 @@ pub struct Keeper {
 
 /// Listens to a gate. It is not the keeper itself, because a gate has to end with its keeper.
 struct Heard {
-    news: Mutex<Vec<GateNews>>,
+    news: Mutex<Waiting>,
     records: Records,
     /// How often in a row the provider has refused the credential.
     refusals: AtomicU32,
     /// What runs in the sandbox.
     command: Mutex<Option<String>>,
+}
+
+/// News that the run has not taken yet, and the charges that it has.
+#[derive(Default)]
+struct Waiting {
+    news: Vec<GateNews>,
+    /// Allowances are relative to this: the run does not know about later charges.
+    taken_cost: Usd,
+    taken_tokens: u64,
 }
 
 impl Keeper {
@@ -97,7 +107,7 @@ impl Heard {
 
     fn tell(&self, news: GateNews) {
         let mut waiting = self.news.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.push(news);
+        waiting.news.push(news);
     }
 }
 
@@ -141,7 +151,17 @@ impl Sink for Heard {
 impl Gatekeeper for Keeper {
     fn news(&self) -> Vec<GateNews> {
         let waiting = self.heard.news.lock();
-        let mut news = std::mem::take(&mut *waiting.unwrap_or_else(PoisonError::into_inner));
+        let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+        let mut news = std::mem::take(&mut waiting.news);
+        for one in &news {
+            if let GateNews::Charged {
+                usage, cost_usd, ..
+            } = one
+            {
+                waiting.taken_cost += *cost_usd;
+                waiting.taken_tokens = waiting.taken_tokens.saturating_add(usage.total());
+            }
+        }
         let further = self.gate.get().and_then(Gate::further_blocked);
         news.extend(further.map(|further| GateNews::FurtherBlocked {
             count: further.count,
@@ -152,12 +172,13 @@ impl Gatekeeper for Keeper {
 
     fn allow_spending(&self, allowance: Allowance) {
         self.heard.refusals.store(0, Ordering::Relaxed);
-        let spent = self.meter.spent();
+        let waiting = self.heard.news.lock();
+        let waiting = waiting.unwrap_or_else(PoisonError::into_inner);
         self.meter.set_budgets(&Budgets {
-            max_cost: allowance.cost.map(|more| spent.cost + more),
+            max_cost: allowance.cost.map(|more| waiting.taken_cost + more),
             max_tokens: allowance
                 .tokens
-                .map(|more| spent.tokens.saturating_add(more)),
+                .map(|more| waiting.taken_tokens.saturating_add(more)),
             ..Budgets::default()
         });
     }
@@ -170,6 +191,14 @@ impl Gatekeeper for Keeper {
 
     fn owes(&self) -> bool {
         self.meter.open_calls() > 0
+    }
+
+    fn settle_open_calls(&self) {
+        self.meter.stop_reading_on();
+    }
+
+    fn short_of(&self) -> Option<Budget> {
+        self.meter.short_of()
     }
 
     fn notice_command(&self, command: Option<&str>) {
@@ -194,5 +223,47 @@ impl Gatekeeper for Keeper {
         if let (Some(gate), Ok(host)) = (self.gate.get(), Host::parse(host)) {
             gate.forget(&host);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use ralph_core::budget::Spent;
+    use ralph_core::ports::Usage;
+    use ralph_core::secret::Redactor;
+    use ralph_gate::Rates;
+
+    #[test]
+    fn an_allowance_counts_from_the_charges_that_the_run_knows() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = Records::at(dir.path().join("egress.jsonl"), Redactor::new(Vec::new()));
+        let usd = |dollars| Usd::from_dollars(dollars).unwrap();
+        let spent = Spent {
+            cost: usd(0.5),
+            ..Spent::default()
+        };
+        let budgets = Budgets::default();
+        let clock = Arc::new(crate::clock::SystemClock::start());
+        let meter = Meter::new(&budgets, spent, Rates::default(), clock);
+        let keeper = Keeper::new(records, meter.clone());
+        keeper.sink().charged(Charge {
+            at: Timestamp::UNIX_EPOCH,
+            model: "m".into(),
+            usage: Usage::default(),
+            cost: usd(0.5),
+            is_estimate: false,
+        });
+        // The run computed this without the charge that it has not heard of.
+        let allowance = Allowance {
+            cost: Some(usd(0.4)),
+            tokens: None,
+        };
+        keeper.allow_spending(allowance);
+        assert_eq!(meter.exhausted(), Some(Budget::Cost));
+        assert_eq!(keeper.news().len(), 1);
+        keeper.allow_spending(allowance);
+        assert_eq!(meter.exhausted(), None);
     }
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use ralph_core::budget::Budget;
 use ralph_core::event::Event;
+use ralph_core::money::Usd;
 use ralph_core::ports::Allowance;
 use ralph_core::run::{Command, FailReason, PauseReason, RunStatus};
 
@@ -154,6 +155,30 @@ async fn a_call_that_the_budget_refuses_ends_the_run() {
         // When it has ended, nothing may be spent any more.
         assert_eq!(allowed, [all, Allowance::none()]);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_fails_after_an_unaffordable_call_ends_the_run() {
+    let world = World::new("max_cost_usd_estimate: 1");
+    *world.gate.short.lock().unwrap() = Some(Budget::Cost);
+    world.gate.charges(0.9);
+    let budget = Budget::Cost;
+    let failed = RunStatus::Failed(FailReason::Budget { budget });
+    let status = world.work(ScriptedAgent::new(&["exit 3", DOING])).await;
+    assert_eq!(status, failed);
+    assert_eq!(
+        agents(&world),
+        ["1.1 starts", "1.1 out_of_budget", "1 out_of_budget"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_count_never_arrives_is_charged_by_its_reservation() {
+    let world = World::new("max_cost_usd_estimate: 1");
+    *world.gate.reserved.lock().unwrap() = Some(0.25);
+    let status = world.work(ScriptedAgent::new(&[DOING])).await;
+    assert_eq!(status, RunStatus::Succeeded);
+    assert_eq!(world.state().spent().cost, Usd::from_dollars(0.25).unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]

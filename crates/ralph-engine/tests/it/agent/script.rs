@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use ralph_core::budget::Budget;
 use ralph_core::money::Usd;
 use ralph_core::ports::{
     Agent, AgentCommand, AgentEnd, AgentEvent, AgentReader, AgentReport, Allowance, Ended,
@@ -162,6 +163,10 @@ pub(super) struct NotingGate {
     pub(super) news: Mutex<Vec<GateNews>>,
     pub(super) allowances: Mutex<Vec<Allowance>>,
     pub(super) hosts: Mutex<Vec<String>>,
+    /// The budget that did not pay for the last call.
+    pub(super) short: Mutex<Option<Budget>>,
+    /// What is charged for a call whose count never arrives.
+    pub(super) reserved: Mutex<Option<f64>>,
 }
 
 impl NotingGate {
@@ -193,6 +198,21 @@ impl Gatekeeper for NotingGate {
 
     fn allow_spending(&self, allowance: Allowance) {
         self.allowances.lock().unwrap().push(allowance);
+    }
+
+    fn owes(&self) -> bool {
+        self.reserved.lock().unwrap().is_some()
+    }
+
+    fn settle_open_calls(&self) {
+        let reserved = self.reserved.lock().unwrap().take();
+        if let Some(dollars) = reserved {
+            self.charges(dollars);
+        }
+    }
+
+    fn short_of(&self) -> Option<Budget> {
+        *self.short.lock().unwrap()
     }
 
     fn allow_host(&self, host: &str) -> Result<(), String> {

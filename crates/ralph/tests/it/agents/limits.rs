@@ -11,24 +11,23 @@ use super::house::{House, REPO};
 /// A model whose price everybody knows.
 const MODEL: &str = "claude-sonnet-4-5";
 
-/// Tokens of an answer that cost a dollar.
-fn a_dollar() -> Usage {
-    let price = ralph_core::price::known(&format!("anthropic/{MODEL}")).unwrap();
-    let million = price.output.nanos();
+/// An answer that is as long as the request allows.
+fn as_much_as_it_may() -> Usage {
     Usage {
-        output_tokens: 1_000_000_u64 * 1_000_000_000 / million + 1,
+        input_tokens: 10_000,
+        output_tokens: 1_000_000,
         ..Usage::default()
     }
 }
 
 fn look_around() -> Step {
     let input = json!({"command": format!("ls {REPO}"), "description": "looks"});
-    Step::tool("Bash", input).using(a_dollar())
+    Step::tool("Bash", input).using(as_much_as_it_may())
 }
 
 #[test]
-fn a_cap_of_three_dollars_ends_the_run_after_the_third_call() {
-    let steps = [(); 6].map(|()| look_around());
+fn a_cap_of_three_dollars_ends_the_run_and_is_never_exceeded() {
+    let steps = [(); 40].map(|()| look_around());
     let Some(house) = House::new("claude", steps) else {
         return;
     };
@@ -36,9 +35,10 @@ fn a_cap_of_three_dollars_ends_the_run_after_the_third_call() {
     let ended = house.run(&["--model", MODEL]).expect(10);
     let budget = "the budget `max_cost_usd_estimate` is used up";
     assert!(ended.both().contains(budget), "{}", ended.both());
-    assert_eq!(house.upstream.asked().len(), 3, "calls that were paid for");
+    let calls = house.upstream.asked().len();
+    assert!((3..40).contains(&calls), "{calls}");
     let cost = house.project.show()["cost_usd"].as_f64().unwrap();
-    assert!((3.0..3.01).contains(&cost), "{cost}");
+    assert!((2.0..=3.0).contains(&cost), "{cost}");
     house.project.audit();
 }
 

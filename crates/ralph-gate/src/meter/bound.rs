@@ -1,0 +1,439 @@
+//! An upper bound of the tokens that a request can be billed for, and writing an output limit into it.
+//!
+//! Input: a token of every known tokenizer stands for at least one byte, so the request's bytes bound
+//! its text. Three things are not text: what the provider adds around messages and tools, images, and
+//! documents or stored conversations. The first two have fixed bounds here; for the third only the
+//! model's context window is one. No input exceeds that window.
+
+use ralph_core::price::Window;
+use serde_json::{Map, Value, json};
+
+use super::Wire;
+
+/// The tokens that a provider adds to a request: templates, roles, instructions for tools.
+const ADDED_TOKENS: u64 = 1024;
+/// The tokens that a provider adds for a tool that it defines itself.
+const ADDED_PER_TYPED_TOOL: u64 = 1024;
+/// The most tokens of one image at any provider, whatever its size in bytes.
+const TOKENS_PER_IMAGE: u64 = 16 * 1024;
+/// The largest context window of a known model, for models whose own is not known.
+const LARGEST_WINDOW: u64 = 1_050_000;
+/// The output limit of a request without one, for models whose own is not known.
+const DEFAULT_OUTPUT: u64 = 32 * 1024;
+/// The most that a model writes whose limit neither the request nor the price book knows.
+const LARGEST_OUTPUT: u64 = 128 * 1024;
+/// The fewest output tokens that an answer is worth asking for.
+const USEFUL_OUTPUT: u64 = 256;
+/// The same for a request that lets the model think first: the least that may be set aside for that is
+/// 1024 tokens.
+const USEFUL_THINKING: u64 = 2048;
+/// The most answers that one request may ask for.
+const MOST_CHOICES: u64 = 128;
+
+/// The most that a request can be billed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TokenBound {
+    pub(crate) input: u64,
+    /// Output tokens of each choice.
+    pub(crate) output: u64,
+    pub(crate) choices: u64,
+    /// The fewest output tokens of each choice that are worth asking for.
+    pub(crate) least: u64,
+    /// Whether the request states its output limit.
+    pub(crate) is_stated: bool,
+    /// Whether a limit can be written into the request.
+    pub(crate) is_limitable: bool,
+}
+
+/// A field whose value is no token count, so that the gate and the provider may read it differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BadField(pub(crate) &'static str);
+
+/// A request whose tokens are bounded.
+pub(crate) struct Measured<'a> {
+    pub(crate) wire: Wire,
+    pub(crate) fields: &'a Map<String, Value>,
+    /// The length of its body, in bytes.
+    pub(crate) bytes: u64,
+    /// The window of its model, if it is known and not extended by an option.
+    pub(crate) window: Option<Window>,
+    pub(crate) is_limitable: bool,
+}
+
+impl Measured<'_> {
+    pub(crate) fn bound(&self) -> Result<TokenBound, BadField> {
+        let stated = self.stated_output()?;
+        let unknown = if self.is_limitable {
+            DEFAULT_OUTPUT
+        } else {
+            LARGEST_OUTPUT
+        };
+        let longest = self.window.map_or(unknown, |window| window.max_output);
+        let output = stated.unwrap_or(longest);
+        let thinks = self.wire == Wire::AnthropicMessages
+            && self.fields.get("thinking").is_some_and(is_budgeted);
+        let useful = if thinks {
+            USEFUL_THINKING
+        } else {
+            USEFUL_OUTPUT
+        };
+        Ok(TokenBound {
+            input: self.input(),
+            output,
+            choices: self.choices()?,
+            least: useful.min(output),
+            is_stated: stated.is_some(),
+            is_limitable: self.is_limitable,
+        })
+    }
+
+    fn input(&self) -> u64 {
+        let window = self
+            .window
+            .map_or(LARGEST_WINDOW, |window| window.max_input);
+        let mut found = Found::default();
+        self.fields.values().for_each(|value| found.visit(value));
+        let is_stored = [
+            "previous_response_id",
+            "conversation",
+            "prompt",
+            "container",
+        ]
+        .iter()
+        .any(|key| self.fields.get(*key).is_some_and(|value| !value.is_null()));
+        if found.is_open || is_stored {
+            return window;
+        }
+        let typed_tools = self
+            .fields
+            .get("tools")
+            .and_then(Value::as_array)
+            .map_or(0, |tools| {
+                tools.iter().filter(|tool| is_typed(tool)).count()
+            });
+        let bound = self
+            .bytes
+            .saturating_sub(found.image_bytes)
+            .saturating_add(ADDED_TOKENS)
+            .saturating_add(ADDED_PER_TYPED_TOOL * typed_tools as u64)
+            .saturating_add(TOKENS_PER_IMAGE.saturating_mul(found.images));
+        bound.min(window)
+    }
+
+    /// Returns the output limit that the request states.
+    fn stated_output(&self) -> Result<Option<u64>, BadField> {
+        let mut most: Option<u64> = None;
+        for key in limit_keys(self.wire) {
+            match self.fields.get(*key) {
+                None | Some(Value::Null) => {}
+                Some(value) => {
+                    let limit = value.as_u64().filter(|limit| *limit > 0);
+                    let limit = limit.ok_or(BadField(key))?;
+                    // A provider may heed either of two limits.
+                    most = Some(most.map_or(limit, |other| other.max(limit)));
+                }
+            }
+        }
+        Ok(most)
+    }
+
+    fn choices(&self) -> Result<u64, BadField> {
+        match self.fields.get("n") {
+            None | Some(Value::Null) => Ok(1),
+            Some(value) => value
+                .as_u64()
+                .filter(|count| (1..=MOST_CHOICES).contains(count))
+                .ok_or(BadField("n")),
+        }
+    }
+}
+
+/// Writes an output limit for each choice into a request.
+pub(crate) fn limit_output(
+    wire: Wire,
+    provider: &str,
+    fields: &mut Map<String, Value>,
+    limit: u64,
+) {
+    let keys = limit_keys(wire);
+    let mut is_written = false;
+    for key in keys {
+        if let Some(value) = fields.get_mut(*key).filter(|value| !value.is_null()) {
+            is_written = true;
+            if value.as_u64().is_none_or(|old| old > limit) {
+                *value = json!(limit);
+            }
+        }
+    }
+    if !is_written {
+        // Models of OpenAI that reason refuse the older name; other servers know it alone.
+        let key = match wire {
+            Wire::OpenAiChat if provider != "openai" => "max_tokens",
+            Wire::OpenAiChat | Wire::OpenAiResponses | Wire::AnthropicMessages => keys[0],
+        };
+        fields.insert(key.to_owned(), json!(limit));
+    }
+    if wire == Wire::AnthropicMessages
+        && let Some(thinking) = fields
+            .get_mut("thinking")
+            .filter(|value| is_budgeted(value))
+        && thinking["budget_tokens"]
+            .as_u64()
+            .is_none_or(|budget| budget >= limit)
+    {
+        thinking["budget_tokens"] = json!(limit / 2);
+    }
+}
+
+fn limit_keys(wire: Wire) -> &'static [&'static str] {
+    match wire {
+        Wire::AnthropicMessages => &["max_tokens"],
+        Wire::OpenAiChat => &["max_completion_tokens", "max_tokens"],
+        Wire::OpenAiResponses => &["max_output_tokens"],
+    }
+}
+
+fn is_budgeted(thinking: &Value) -> bool {
+    thinking["type"] == "enabled"
+}
+
+/// Tells whether a tool is defined by the provider, so that its description is not in the request.
+fn is_typed(tool: &Value) -> bool {
+    let kind = tool.get("type").and_then(Value::as_str);
+    kind.is_some_and(|kind| !matches!(kind, "custom" | "function"))
+}
+
+/// What a request carries beside text.
+#[derive(Default)]
+struct Found {
+    images: u64,
+    /// The bytes of images inside of the request, which are not read as text.
+    image_bytes: u64,
+    /// Whether it has something whose tokens no number of bytes bounds.
+    is_open: bool,
+}
+
+impl Found {
+    fn visit(&mut self, value: &Value) {
+        match value {
+            Value::Object(fields) => {
+                let kind = fields.get("type").and_then(Value::as_str);
+                match kind.unwrap_or_default() {
+                    "image" | "image_url" | "input_image" | "computer_screenshot" => {
+                        self.images += 1;
+                        self.image_bytes += embedded(value);
+                    }
+                    "document" => {
+                        let source = value["source"]["type"].as_str();
+                        self.is_open |= !matches!(source, Some("text" | "content"));
+                    }
+                    "file" | "input_file" | "input_audio" | "container_upload"
+                    | "item_reference" => self.is_open = true,
+                    _ => {}
+                }
+                fields.values().for_each(|value| self.visit(value));
+            }
+            Value::Array(items) => items.iter().for_each(|value| self.visit(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+/// Returns how many bytes of an image are in the request itself.
+fn embedded(image: &Value) -> u64 {
+    let data = if image["source"]["type"] == "base64" {
+        image["source"]["data"].as_str()
+    } else {
+        let url = &image["image_url"];
+        let url = url.as_str().or_else(|| url["url"].as_str());
+        url.filter(|url| url.starts_with("data:image/"))
+    };
+    data.map_or(0, |data| data.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Window = Window {
+        max_input: 200_000,
+        max_output: 64_000,
+    };
+
+    fn bound(wire: Wire, body: &Value, window: Option<Window>) -> Result<TokenBound, BadField> {
+        let measured = Measured {
+            wire,
+            fields: body.as_object().unwrap(),
+            bytes: body.to_string().len() as u64,
+            window,
+            is_limitable: true,
+        };
+        measured.bound()
+    }
+
+    #[test]
+    fn text_is_bounded_by_its_bytes() {
+        let body =
+            json!({"model": "m", "max_tokens": 100, "messages": [{"content": "é".repeat(1000)}]});
+        let found = bound(Wire::AnthropicMessages, &body, Some(WINDOW)).unwrap();
+        let bytes = body.to_string().len() as u64;
+        assert!(bytes > 2000);
+        assert_eq!(found.input, bytes + ADDED_TOKENS);
+        assert_eq!((found.output, found.least, found.choices), (100, 100, 1));
+    }
+
+    #[test]
+    fn what_is_not_text_has_bounds_of_its_own() {
+        let large = "A".repeat(1_000_000);
+        let text = "x".repeat(10);
+        let image = json!({"type": "image", "source": {"type": "base64", "data": large}});
+        let url = json!({"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{large}")}});
+        let input =
+            json!({"type": "input_image", "image_url": format!("data:image/png;base64,{large}")});
+        let linked = json!({"type": "input_image", "image_url": "https://a.example/x.png"});
+        for content in [&image, &url, &input, &linked] {
+            let body = json!({"model": "m", "messages": [{"content": [content, {"text": text}]}]});
+            let found = bound(Wire::OpenAiChat, &body, None).unwrap();
+            let least = TOKENS_PER_IMAGE + ADDED_TOKENS;
+            assert!(
+                (least..least + 300).contains(&found.input),
+                "{} {}",
+                found.input,
+                content["type"]
+            );
+        }
+        let small = "A".repeat(100);
+        for body in [
+            json!({"model": "m", "messages": [{"content": [{"type": "document", "source": {"type": "base64", "data": small}}]}]}),
+            json!({"model": "m", "messages": [{"content": [{"type": "tool_result", "content": [{"type": "document", "source": {"type": "url"}}]}]}]}),
+            json!({"model": "m", "input": [{"type": "input_file", "file_data": small}]}),
+            json!({"model": "m", "input": [{"type": "item_reference", "id": "x"}]}),
+            json!({"model": "m", "previous_response_id": "resp_1"}),
+        ] {
+            for (window, expected) in [(Some(WINDOW), 200_000), (None, LARGEST_WINDOW)] {
+                let found = bound(Wire::OpenAiResponses, &body, window).unwrap();
+                assert_eq!(found.input, expected, "{body}");
+            }
+        }
+        let tool = json!({"model": "m", "tools": [{"type": "bash_20250124", "name": "bash"}, {"name": "own"}]});
+        let found = bound(Wire::AnthropicMessages, &tool, None).unwrap();
+        assert_eq!(found.input, tool.to_string().len() as u64 + 2048);
+    }
+
+    #[test]
+    fn a_window_bounds_a_long_request() {
+        let body = json!({"model": "m", "input": "x".repeat(300_000)});
+        let found = bound(Wire::OpenAiResponses, &body, Some(WINDOW)).unwrap();
+        assert_eq!((found.input, found.output), (200_000, 64_000));
+    }
+
+    #[test]
+    fn a_limit_that_is_no_count_is_refused() {
+        for (wire, body, key) in [
+            (
+                Wire::AnthropicMessages,
+                json!({"max_tokens": 1.5}),
+                "max_tokens",
+            ),
+            (
+                Wire::AnthropicMessages,
+                json!({"max_tokens": "9"}),
+                "max_tokens",
+            ),
+            (
+                Wire::AnthropicMessages,
+                json!({"max_tokens": -1}),
+                "max_tokens",
+            ),
+            (
+                Wire::OpenAiChat,
+                json!({"max_completion_tokens": 0}),
+                "max_completion_tokens",
+            ),
+            (
+                Wire::OpenAiResponses,
+                json!({"max_output_tokens": [1]}),
+                "max_output_tokens",
+            ),
+            (Wire::OpenAiChat, json!({"n": 0}), "n"),
+            (Wire::OpenAiChat, json!({"n": 1000}), "n"),
+            (Wire::OpenAiChat, json!({"n": "2"}), "n"),
+        ] {
+            assert_eq!(bound(wire, &body, None), Err(BadField(key)), "{body}");
+        }
+        let both = json!({"max_tokens": 5, "max_completion_tokens": 9, "n": 3});
+        let found = bound(Wire::OpenAiChat, &both, None).unwrap();
+        assert_eq!((found.output, found.choices), (9, 3));
+    }
+
+    #[test]
+    fn a_limit_is_written_where_the_wire_has_it() {
+        let (messages, chat, responses) = (
+            Wire::AnthropicMessages,
+            Wire::OpenAiChat,
+            Wire::OpenAiResponses,
+        );
+        for (wire, provider, before, after) in [
+            (
+                messages,
+                "anthropic",
+                json!({}),
+                json!({"max_tokens": 4000}),
+            ),
+            (
+                messages,
+                "anthropic",
+                json!({"max_tokens": 9000}),
+                json!({"max_tokens": 4000}),
+            ),
+            (
+                messages,
+                "anthropic",
+                json!({"max_tokens": 90}),
+                json!({"max_tokens": 90}),
+            ),
+            (
+                chat,
+                "openai",
+                json!({}),
+                json!({"max_completion_tokens": 4000}),
+            ),
+            (chat, "zai", json!({}), json!({"max_tokens": 4000})),
+            (
+                chat,
+                "zai",
+                json!({"max_tokens": 5000, "max_completion_tokens": 9000}),
+                json!({"max_tokens": 4000, "max_completion_tokens": 4000}),
+            ),
+            (
+                responses,
+                "openai",
+                json!({"max_output_tokens": null}),
+                json!({"max_output_tokens": 4000}),
+            ),
+        ] {
+            let mut fields = before.as_object().unwrap().clone();
+            limit_output(wire, provider, &mut fields, 4000);
+            assert_eq!(Value::Object(fields), after, "{before}");
+        }
+    }
+
+    #[test]
+    fn a_thinking_budget_stays_below_the_limit() {
+        for (limit, budget, expected) in [
+            (4000, 8000, json!(2000)),
+            (4000, 4000, json!(2000)),
+            (4000, 1024, json!(1024)),
+        ] {
+            let before = json!({"max_tokens": 9000, "thinking": {"type": "enabled", "budget_tokens": budget}});
+            let mut fields = before.as_object().unwrap().clone();
+            limit_output(Wire::AnthropicMessages, "anthropic", &mut fields, limit);
+            assert_eq!(fields["max_tokens"], limit);
+            assert_eq!(fields["thinking"]["budget_tokens"], expected);
+        }
+        let mut fields = json!({"max_tokens": 9000, "thinking": {"type": "adaptive"}});
+        let fields = fields.as_object_mut().unwrap();
+        limit_output(Wire::AnthropicMessages, "anthropic", fields, 4000);
+        assert_eq!(fields["thinking"], json!({"type": "adaptive"}));
+    }
+}
