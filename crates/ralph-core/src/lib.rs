@@ -18,6 +18,7 @@
 //! - [`net`] decides what a sandbox may reach.
 //! - [`printable`] escapes characters that change how a text is shown.
 //! - [`secret`] keeps secrets out of sight, in types and in streams.
+//! - [`trust`] says which values a repository may decide, propose, or not set at all.
 //! - [`ports`] are the traits that the outside implements.
 
 pub mod action;
@@ -47,4 +48,5 @@ pub mod state;
 pub mod surface;
 pub mod task;
 pub mod templates;
+pub mod trust;
 pub mod verdict;

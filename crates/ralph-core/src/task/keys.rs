@@ -6,7 +6,8 @@ use super::suggest::nearest;
 use super::yaml::{Key, Node};
 use crate::lint::{Finding, excerpt};
 
-const ROOT: [&str; 30] = [
+/// The keys at the top.
+pub(crate) const ROOT: [&str; 30] = [
     "task_id",
     "repo_url",
     "base_branch",
@@ -40,7 +41,7 @@ const ROOT: [&str; 30] = [
 ];
 
 /// The keys below `pr`.
-pub(super) const PR: [&str; 6] = [
+pub(crate) const PR: [&str; 6] = [
     "enabled",
     "draft",
     "ready_on_success",
@@ -50,10 +51,10 @@ pub(super) const PR: [&str; 6] = [
 ];
 
 /// The keys below `verification`.
-pub(super) const VERIFICATION: [&str; 2] = ["baseline", "on_test_change"];
+pub(crate) const VERIFICATION: [&str; 2] = ["baseline", "on_test_change"];
 
 /// The keys below `sandbox_resources`.
-pub(super) const RESOURCES: [&str; 3] = ["vcpu", "memory_gib", "disk_gib"];
+pub(crate) const RESOURCES: [&str; 3] = ["vcpu", "memory_gib", "disk_gib"];
 
 /// The lines of keys, mistyped ones under the key that was probably meant.
 pub(super) type Lines = BTreeMap<&'static str, u32>;

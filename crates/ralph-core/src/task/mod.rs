@@ -14,7 +14,7 @@ mod decode;
 mod fields;
 mod file;
 mod grammar;
-mod keys;
+pub(crate) mod keys;
 mod repo_url;
 mod split;
 mod suggest;

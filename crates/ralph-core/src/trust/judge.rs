@@ -1,0 +1,71 @@
+//! Applies the table to one value.
+
+use serde_json::Value;
+
+use super::rules::{TrustRule, rule};
+use super::{Authority, Bound, TrustFile};
+
+/// Returns who decides about a value that a repository's file sets, given the value in force without
+/// that file. A key that is not in the table is the user's alone.
+pub fn judge(
+    file: TrustFile,
+    key: &str,
+    value: &Value,
+    in_force: Option<&Value>,
+) -> (Authority, Option<&'static TrustRule>) {
+    let Some(rule) = rule(file, key, Some(&text(value))) else {
+        return (Authority::UserOnly, None);
+    };
+    if in_force.is_some_and(|in_force| allows_no_more(rule.bound, value, in_force)) {
+        return (Authority::Harmless, Some(rule));
+    }
+    (rule.authority, Some(rule))
+}
+
+/// Reports whether a sandbox provider isolates less than another.
+pub fn is_weaker_sandbox(name: &str, than: &str) -> bool {
+    let (name, than) = (Value::from(name), Value::from(than));
+    let (authority, _) = judge(TrustFile::Task, "sandbox_provider", &name, Some(&than));
+    authority != Authority::Harmless
+}
+
+fn allows_no_more(bound: Bound, value: &Value, in_force: &Value) -> bool {
+    if value == in_force {
+        return true;
+    }
+    match bound {
+        Bound::Same => false,
+        // A name that is not in the order is refused elsewhere, or newer than the table.
+        Bound::Order(order) => {
+            let position = |value: &Value| order.iter().position(|name| *name == text(value));
+            match (position(value), position(in_force)) {
+                (Some(value), Some(in_force)) => value <= in_force,
+                (None, _) => true,
+                (Some(_), None) => false,
+            }
+        }
+        Bound::AtMost => number(value) <= number(in_force),
+        Bound::Limit => {
+            let unlimited = |value: &Value| number(value) == Some(0.0);
+            unlimited(in_force) || !unlimited(value) && number(value) <= number(in_force)
+        }
+        Bound::Within => match (value.as_array(), in_force.as_array()) {
+            (Some(items), Some(known)) => items.iter().all(|item| known.contains(item)),
+            (Some(_) | None, _) => false,
+        },
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    value.as_f64()
+}
+
+/// Returns a value as the table and messages write it.
+pub(super) fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            value.to_string()
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! The table.
+
+use super::{Authority, Bound, Scope, TrustFile};
+
+/// One row: a key, optionally one of its values, and who decides about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrustRule {
+    /// The file.
+    pub file: TrustFile,
+    /// The key, with dots between its parts; `*` is a name that the file chooses.
+    pub key: &'static str,
+    /// The only value that the row is about; none for all values.
+    pub value: Option<&'static str>,
+    /// Who decides.
+    pub authority: Authority,
+    /// Which values are harmless all the same.
+    pub bound: Bound,
+    /// The runs for which the value has an effect.
+    pub scope: Scope,
+    /// What a value allows, with `{value}` in it; empty for harmless keys.
+    pub allows: &'static str,
+}
+
+const fn row(
+    file: TrustFile,
+    key: &'static str,
+    authority: Authority,
+    scope: Scope,
+    allows: &'static str,
+) -> TrustRule {
+    TrustRule {
+        file,
+        key,
+        value: None,
+        authority,
+        bound: Bound::Same,
+        scope,
+        allows,
+    }
+}
+
+const fn harmless(file: TrustFile, key: &'static str) -> TrustRule {
+    row(file, key, Authority::Harmless, Scope::Every, "")
+}
+
+impl TrustRule {
+    const fn unless(mut self, bound: Bound) -> Self {
+        self.bound = bound;
+        self
+    }
+
+    const fn for_value(mut self, value: &'static str) -> Self {
+        self.value = Some(value);
+        self
+    }
+}
+
+use Authority::{Proposal, UserOnly};
+use TrustFile::{AgentLoop, Agents, Dotenv, Models, Settings, Task};
+
+/// Sandbox providers, the strongest first.
+const PROVIDERS: Bound = Bound::Order(&["daytona", "tart", "docker-sandbox", "docker", "local"]);
+
+/// Every key that a repository can set, and who decides about it.
+pub const RULES: &[TrustRule] = &[
+    row(
+        Settings,
+        "sandbox.enabled",
+        UserOnly,
+        Scope::Every,
+        "commands run on this machine without isolation",
+    )
+    .unless(Bound::Order(&["true", "false"])),
+    row(
+        Settings,
+        "sandbox.provider",
+        UserOnly,
+        Scope::Every,
+        "commands run in `{value}`, which isolates less than the provider you chose",
+    )
+    .unless(PROVIDERS),
+    harmless(Settings, "sandbox.image"),
+    row(
+        Settings,
+        "sandbox.base_image",
+        Proposal,
+        Scope::Containers,
+        "the engine pulls the image `{value}` and builds the agents' images on it",
+    ),
+    harmless(Settings, "sandbox.reuse_container"),
+    harmless(Settings, "sandbox.use_local_image"),
+    row(
+        Settings,
+        "sandbox.network.policy",
+        UserOnly,
+        Scope::Containers,
+        "commands in containers reach every host",
+    )
+    .for_value("allow-all")
+    .unless(Bound::Order(&["deny", "allowlist", "allow-all"])),
+    row(
+        Settings,
+        "sandbox.network.policy",
+        Proposal,
+        Scope::Containers,
+        "commands in containers reach the hosts that are listed",
+    )
+    .unless(Bound::Order(&["deny", "allowlist", "allow-all"])),
+    row(
+        Settings,
+        "sandbox.network.allowed",
+        Proposal,
+        Scope::Containers,
+        "commands in containers reach `{value}`",
+    )
+    .unless(Bound::Within),
+    harmless(Settings, "sandbox.network.inspect"),
+    row(
+        Settings,
+        "sandbox.network.model_requests_per_minute",
+        Proposal,
+        Scope::Containers,
+        "an agent sends up to {value} requests a minute to its model (0: any number)",
+    )
+    .unless(Bound::Limit),
+    row(
+        Settings,
+        "sandbox.docker.hosts",
+        UserOnly,
+        Scope::Every,
+        "ralph connects to the Docker Engine at `{value}`",
+    )
+    .unless(Bound::Within),
+    row(
+        Settings,
+        "sandbox.docker.read_only",
+        Proposal,
+        Scope::Containers,
+        "commands write to the container's whole file system",
+    )
+    .unless(Bound::Order(&["true", "false"])),
+    row(
+        Settings,
+        "sandbox.resources.memory",
+        Proposal,
+        Scope::Containers,
+        "a container uses up to {value} bytes of memory",
+    )
+    .unless(Bound::AtMost),
+    row(
+        Settings,
+        "sandbox.resources.cpus",
+        Proposal,
+        Scope::Containers,
+        "a container uses up to {value} processors",
+    )
+    .unless(Bound::AtMost),
+    row(
+        Settings,
+        "sandbox.resources.disk",
+        Proposal,
+        Scope::Containers,
+        "a workspace holds up to {value} bytes",
+    )
+    .unless(Bound::AtMost),
+    row(
+        Settings,
+        "sandbox.resources.processes",
+        Proposal,
+        Scope::Containers,
+        "a container has up to {value} processes",
+    )
+    .unless(Bound::AtMost),
+    harmless(Settings, "sandbox.resources.timeout_minutes"),
+    harmless(Settings, "git.protected_branches"),
+    harmless(Settings, "git.worktree.name"),
+    harmless(Settings, "git.worktree.email"),
+    harmless(Settings, "monitoring.show_progress"),
+    harmless(Models, "profiles.*.litellm_model"),
+    harmless(Models, "profiles.*.max_output_tokens"),
+    harmless(Models, "profiles.*.temperature"),
+    harmless(Models, "profiles.*.tags"),
+    row(
+        Models,
+        "profiles.*.api_base",
+        Proposal,
+        Scope::Profiles,
+        "prompts with your code go to {value}, without a key",
+    ),
+    row(
+        Models,
+        "profiles.*.api_key_env",
+        UserOnly,
+        Scope::Profiles,
+        "the value of `{value}` is sent to a model provider as a key",
+    ),
+    harmless(Models, "profiles.*.wire"),
+    harmless(Models, "profiles.*.response_format"),
+    harmless(Models, "profiles.*.timeout_s"),
+    row(
+        Models,
+        "profiles.*.input_cost_per_token",
+        Proposal,
+        Scope::Profiles,
+        "an input token counts as ${value} against the budget",
+    ),
+    row(
+        Models,
+        "profiles.*.output_cost_per_token",
+        Proposal,
+        Scope::Profiles,
+        "an output token counts as ${value} against the budget",
+    ),
+    row(
+        Models,
+        "profiles.*.cache_read_input_token_cost",
+        Proposal,
+        Scope::Profiles,
+        "a cached input token counts as ${value} against the budget",
+    ),
+    row(
+        Models,
+        "profiles.*.cache_creation_input_token_cost",
+        Proposal,
+        Scope::Profiles,
+        "an input token written to a cache counts as ${value} against the budget",
+    ),
+    row(
+        Models,
+        "price_file",
+        Proposal,
+        Scope::Profiles,
+        "model prices come from `{value}`",
+    ),
+    harmless(Agents, "*.like"),
+    row(
+        Agents,
+        "*.command",
+        UserOnly,
+        Scope::Agents,
+        "the agent is started as `{value}`",
+    ),
+    row(
+        Agents,
+        "*.model_arguments",
+        UserOnly,
+        Scope::Agents,
+        "the agent is started with `{value}`",
+    ),
+    row(
+        Agents,
+        "*.environment",
+        UserOnly,
+        Scope::Agents,
+        "the agent is started with the variables {value}",
+    ),
+    row(
+        Agents,
+        "*.credentials",
+        UserOnly,
+        Scope::Agents,
+        "the agent logs in as {value} says",
+    ),
+    row(
+        Agents,
+        "*.hosts",
+        Proposal,
+        Scope::Agents,
+        "commands in containers reach `{value}`, whatever the network policy says",
+    )
+    .unless(Bound::Within),
+    harmless(Agents, "*.image"),
+    harmless(Agents, "*.prompt"),
+    harmless(Agents, "*.output"),
+    harmless(Agents, "*.timeouts"),
+    row(
+        AgentLoop,
+        "Dockerfile.sandbox",
+        Proposal,
+        Scope::Containers,
+        "the engine runs this Dockerfile, with a network, to build the image ({value})",
+    ),
+    row(
+        AgentLoop,
+        "dependencies",
+        Proposal,
+        Scope::Containers,
+        "the engine installs these packages into the image ({value})",
+    ),
+    harmless(AgentLoop, "*"),
+    row(
+        Task,
+        "sandbox_provider",
+        UserOnly,
+        Scope::Every,
+        "commands run in `{value}`, which isolates less than the provider you chose",
+    )
+    .unless(PROVIDERS),
+    row(
+        Task,
+        "repo_url",
+        Proposal,
+        Scope::Every,
+        "the run works on the repository `{value}`",
+    ),
+    row(
+        Task,
+        "sandbox_resources.vcpu",
+        Proposal,
+        Scope::Containers,
+        "a container uses up to {value} processors",
+    )
+    .unless(Bound::AtMost),
+    row(
+        Task,
+        "sandbox_resources.memory_gib",
+        Proposal,
+        Scope::Containers,
+        "a container uses up to {value} GiB of memory",
+    )
+    .unless(Bound::AtMost),
+    row(
+        Task,
+        "sandbox_resources.disk_gib",
+        Proposal,
+        Scope::Containers,
+        "a workspace holds up to {value} GiB",
+    )
+    .unless(Bound::AtMost),
+    harmless(Task, "task_id"),
+    harmless(Task, "base_branch"),
+    harmless(Task, "target_branch_prefix"),
+    harmless(Task, "target_branch_slug"),
+    harmless(Task, "sandbox_image"),
+    harmless(Task, "model_profile_default"),
+    harmless(Task, "model_profile_fallback"),
+    harmless(Task, "max_iterations"),
+    harmless(Task, "max_wall_time_minutes"),
+    harmless(Task, "max_cost_usd_estimate"),
+    harmless(Task, "max_tokens_total"),
+    harmless(Task, "max_consecutive_gutter"),
+    harmless(Task, "min_net_lines"),
+    harmless(Task, "doctor_every"),
+    harmless(Task, "doctor_profile"),
+    harmless(Task, "doctor_apply"),
+    harmless(Task, "debug_commands"),
+    harmless(Task, "test_command"),
+    harmless(Task, "verify_commands"),
+    harmless(Task, "verification.baseline"),
+    harmless(Task, "verification.on_test_change"),
+    harmless(Task, "commit_state"),
+    harmless(Task, "on_action_error"),
+    harmless(Task, "allow_workflow_changes"),
+    harmless(Task, "engine"),
+    harmless(Task, "agent"),
+    harmless(Task, "mode"),
+    harmless(Task, "pr.enabled"),
+    harmless(Task, "pr.draft"),
+    harmless(Task, "pr.ready_on_success"),
+    harmless(Task, "pr.labels"),
+    harmless(Task, "pr.title_template"),
+    harmless(Task, "pr.body_template"),
+    row(
+        Dotenv,
+        "RALPH_DEFAULT_PROVIDER",
+        UserOnly,
+        Scope::Every,
+        "commands run in `{value}`, which isolates less than the provider you chose",
+    )
+    .unless(PROVIDERS),
+    harmless(Dotenv, "RALPH_DEFAULT_MODEL_PROFILE"),
+    harmless(Dotenv, "RALPH_FALLBACK_MODEL_PROFILE"),
+    // Credentials. Where they go is decided elsewhere, never by a `.env`.
+    harmless(Dotenv, "*"),
+];
+
+/// Returns the row of a key, the one for this very value first; none for a key that is not in the table.
+pub fn rule(file: TrustFile, key: &str, value: Option<&str>) -> Option<&'static TrustRule> {
+    let rows = || {
+        RULES
+            .iter()
+            .filter(|rule| rule.file == file && fits(rule.key, key))
+    };
+    let special = rows().find(|rule| rule.value.is_some() && rule.value == value);
+    // Rows with a placeholder come after the named keys of the same file.
+    special.or_else(|| rows().find(|rule| rule.value.is_none()))
+}
+
+/// Reports whether a key has the form of a row's key. The name in place of a `*` may have dots.
+fn fits(pattern: &str, key: &str) -> bool {
+    let Some((before, after)) = pattern.split_once('*') else {
+        return pattern == key;
+    };
+    key.len() > before.len() + after.len() && key.starts_with(before) && key.ends_with(after)
+}

@@ -1,0 +1,81 @@
+use super::*;
+use crate::task::keys::{PR, RESOURCES, ROOT, VERIFICATION};
+
+#[test]
+fn every_key_of_a_task_file_is_in_the_table() {
+    let top = ROOT
+        .into_iter()
+        .filter(|key| !["pr", "sandbox_resources", "verification"].contains(key))
+        .map(str::to_owned);
+    let below = PR.map(|key| format!("pr.{key}")).into_iter();
+    let sizes = RESOURCES.map(|key| format!("sandbox_resources.{key}"));
+    let verification = VERIFICATION.map(|key| format!("verification.{key}"));
+    for key in top.chain(below).chain(sizes).chain(verification) {
+        assert!(rule(TrustFile::Task, &key, None).is_some(), "{key}");
+    }
+}
+
+#[test]
+fn every_row_that_needs_somebodys_word_says_what_it_allows() {
+    for rule in RULES {
+        let is_harmless = rule.authority == Authority::Harmless;
+        assert_eq!(is_harmless, rule.allows.is_empty(), "{rule:?}");
+    }
+}
+
+#[test]
+fn a_value_that_allows_no_more_than_the_one_in_force_is_harmless() {
+    // Key, value, value in force, who decides.
+    let rows = r#"
+        sandbox.network.policy | "deny" | "allow-all" | Harmless
+        sandbox.network.policy | "allowlist" | "deny" | Proposal
+        sandbox.network.policy | "allow-all" | "deny" | UserOnly
+        sandbox.network.policy | "allow-all" | "allow-all" | Harmless
+        sandbox.network.allowed | ["a"] | ["a", "b"] | Harmless
+        sandbox.network.allowed | ["c"] | ["a", "b"] | Proposal
+        sandbox.docker.hosts | ["tcp://evil"] | [] | UserOnly
+        sandbox.docker.hosts | [] | ["unix:///a"] | Harmless
+        sandbox.provider | "docker" | "local" | Harmless
+        sandbox.provider | "local" | "docker" | UserOnly
+        sandbox.provider | "tpyo" | "docker" | Harmless
+        sandbox.enabled | false | true | UserOnly
+        sandbox.resources.memory | 1 | 2 | Harmless
+        sandbox.resources.memory | 3 | 2 | Proposal
+        sandbox.network.model_requests_per_minute | 0 | 10 | Proposal
+        sandbox.network.model_requests_per_minute | 10 | 0 | Harmless
+        monitoring.show_progress | false | true | Harmless
+        some.new.key | 1 | 1 | UserOnly
+    "#;
+    for row in rows.lines().map(str::trim).filter(|row| !row.is_empty()) {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        let (value, in_force) = (json(cells[1]), json(cells[2]));
+        let (authority, _) = judge(TrustFile::Settings, cells[0], &value, Some(&in_force));
+        assert_eq!(format!("{authority:?}"), cells[3], "{row}");
+    }
+    assert!(is_weaker_sandbox("local", "docker"));
+    assert!(!is_weaker_sandbox("docker", "local"));
+    assert!(!is_weaker_sandbox("docker", "docker"));
+}
+
+#[test]
+fn names_that_a_file_chooses_may_have_dots() {
+    let key = "profiles.gpt-4.1.api_key_env";
+    let found = rule(TrustFile::Models, key, None).map(|rule| rule.authority);
+    assert_eq!(found, Some(Authority::UserOnly));
+    let found = rule(TrustFile::AgentLoop, "Dockerfile.sandbox", None);
+    assert_eq!(found.map(|rule| rule.authority), Some(Authority::Proposal));
+    let found = rule(TrustFile::AgentLoop, "agent", None);
+    assert_eq!(found.map(|rule| rule.authority), Some(Authority::Harmless));
+}
+
+#[test]
+fn a_long_value_is_another_proposal_when_its_end_changes() {
+    let rule = rule(TrustFile::AgentLoop, "Dockerfile.sandbox", None).unwrap();
+    let proposal = |end: &str| {
+        let text = "x".repeat(1000) + end;
+        Proposal::new("f", "k", &text, rule)
+    };
+    assert_ne!(proposal("a").approved(), proposal("b").approved());
+    assert!(proposal("a").value.len() < 300);
+}
