@@ -5,11 +5,15 @@
 //! refused unless the project allows them. Paths are judged by convention, so a finding is a
 //! reason to look and not a proof.
 
+mod entries;
 mod ranking;
 mod rules;
 mod test_diff;
 mod touched;
 
+pub use entries::{
+    TreeEntry, TreeEntryKind, bare_candidates, bare_repository, is_bare, strange_entries,
+};
 pub use ranking::{Importance, RankedFinding, ranked};
 pub use test_diff::{TestDiff, examine};
 pub use touched::{Change, ChangedPath, Finding, Surface, existing_tests, touched};

@@ -207,8 +207,16 @@ pub(super) const RUNNERS: &[&str] = &[
     "directory.build.*",
 ];
 
+/// The reason of files that configure the next runs.
+pub(super) const APPROVE: &str = "configures ralph: changed — approve to rebuild";
+
 /// What runs when somebody opens, installs or builds the repository.
 pub(super) const FOR_DEVELOPERS: &[(&str, &str)] = &[
+    (".agent-loop/", APPROVE),
+    ("ralph.toml", APPROVE),
+    ("config/models.yaml", APPROVE),
+    ("config/agents.toml", APPROVE),
+    (".env", "credentials and settings that ralph reads"),
     (".vscode/", "read by an editor that opens the repository"),
     (".idea/", "read by an editor that opens the repository"),
     (".zed/", "read by an editor that opens the repository"),

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::id::Digest;
 
 use super::rules::{
-    CI, COMPILED, FOR_DEVELOPERS, LOCKFILES, RUNNERS, TEST_CLASSES, TESTS, WORKFLOWS, fits,
-    fits_any,
+    APPROVE, CI, COMPILED, FOR_DEVELOPERS, LOCKFILES, RUNNERS, TEST_CLASSES, TESTS, WORKFLOWS,
+    fits, fits_any,
 };
 
 /// What happened to a path.
@@ -62,6 +62,13 @@ pub struct Surface {
 }
 
 impl Surface {
+    /// Returns the files that configure ralph, of which the user approves the proposals again.
+    pub fn approvals(&self) -> Vec<&str> {
+        let findings = self.executes_for_developers.iter();
+        let findings = findings.filter(|finding| finding.why == APPROVE);
+        findings.map(|finding| finding.path.as_str()).collect()
+    }
+
     /// Tells whether nothing is worth a look.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -181,6 +181,9 @@ impl Run {
             return Ok(Err(broken));
         }
         self.push().await?;
+        if !evidence.is_empty() {
+            self.announce_configuration(&surface)?;
+        }
         if self.state().plan.delivery == Delivery::PullRequest {
             let draft = self.draft(state, evidence, &surface);
             let (pull, opened) = match self.state().pull.clone() {
@@ -210,7 +213,19 @@ impl Run {
         commands.extend(self.pinned.contract().test_command.clone());
         let mut surface = surface::touched(&changed, &commands);
         self.examine_tests(&changed, &mut surface).await?;
+        let strange = self.repo.strange_entries(&state.plan.base, &state.head);
+        surface.executes_for_developers.extend(strange.await?);
         Ok(surface)
+    }
+
+    /// Reports that the branch changes files which the next runs would read.
+    fn announce_configuration(&mut self, surface: &Surface) -> Result<(), RunError> {
+        let files = surface.approvals();
+        if !files.is_empty() {
+            let message = format!("changed — approve to rebuild: {}", files.join(", "));
+            self.journal.append(Event::Notice { message })?;
+        }
+        Ok(())
     }
 
     /// Returns the rules that the branch breaks: secrets in it, workflows that nobody allowed.

@@ -1,0 +1,102 @@
+//! The entries of a branch that are more than files.
+
+use std::collections::BTreeSet;
+
+use ralph_core::id::CommitId;
+use ralph_core::surface::{
+    Finding, TreeEntry, TreeEntryKind, bare_candidates, bare_repository, is_bare, strange_entries,
+};
+
+use super::GitError;
+use super::host::HostRepo;
+
+/// The most links whose targets are read, and directories that are inspected. A branch with more of them
+/// is reported as such.
+const MOST_LOOKUPS: usize = 200;
+
+impl HostRepo {
+    /// Returns the links out of the tree, nested repositories and bare repositories that a branch adds or
+    /// changes.
+    pub async fn strange_entries(
+        &self,
+        from: &CommitId,
+        to: &CommitId,
+    ) -> Result<Vec<Finding>, GitError> {
+        let entries = self.changed_entries(from, to).await?;
+        let mut found = strange_entries(&entries);
+        let candidates = bare_candidates(&entries);
+        let (inspected, rest) = (candidates.iter().take(MOST_LOOKUPS), candidates.len());
+        for directory in inspected {
+            if is_bare(&self.names(to, directory).await?) {
+                found.push(bare_repository(directory));
+            }
+        }
+        if rest > MOST_LOOKUPS {
+            found.push(Finding {
+                path: "./".to_owned(),
+                why: format!(
+                    "{rest} directories could be bare repositories; not all were inspected"
+                ),
+            });
+        }
+        Ok(found)
+    }
+
+    async fn changed_entries(
+        &self,
+        from: &CommitId,
+        to: &CommitId,
+    ) -> Result<Vec<TreeEntry>, GitError> {
+        let arguments = [
+            "diff-tree",
+            "-r",
+            "--no-renames",
+            "--raw",
+            "--no-abbrev",
+            "--diff-filter=d",
+            "-z",
+            from.as_str(),
+            to.as_str(),
+        ];
+        let text = self.run(&arguments).await?;
+        let mut parts = text.split('\0');
+        let mut entries = Vec::new();
+        let mut links = 0;
+        while let (Some(meta), Some(path)) = (parts.next(), parts.next()) {
+            let mut fields = meta.split(' ').skip(1);
+            let (mode, object) = (fields.next(), fields.nth(1));
+            let kind = match (mode, object) {
+                (Some("160000"), _) => TreeEntryKind::Repository,
+                (Some("120000"), Some(object)) => {
+                    links += 1;
+                    TreeEntryKind::Link(self.target(object, links).await?)
+                }
+                (Some(_) | None, _) => TreeEntryKind::File,
+            };
+            entries.push(TreeEntry {
+                path: path.to_owned(),
+                kind,
+            });
+        }
+        Ok(entries)
+    }
+
+    /// Returns the target of a link; one that is not read any more counts as leading out.
+    async fn target(&self, object: &str, number: usize) -> Result<String, GitError> {
+        if number > MOST_LOOKUPS {
+            return Ok("/(not read)".to_owned());
+        }
+        self.run(&["cat-file", "blob", object]).await
+    }
+
+    /// Returns the names in a directory of a commit.
+    async fn names(
+        &self,
+        commit: &CommitId,
+        directory: &str,
+    ) -> Result<BTreeSet<String>, GitError> {
+        let tree = format!("{commit}:{directory}");
+        let text = self.run(&["ls-tree", "--name-only", "-z", &tree]).await?;
+        Ok(text.split('\0').map(str::to_owned).collect())
+    }
+}
