@@ -292,8 +292,9 @@ fn keep(dir: &RunDir, digest: &Digest, task: &TaskFile) -> Result<(), StoreError
 }
 
 fn read(path: &std::path::Path) -> Option<(Vec<u8>, Digest)> {
-    let size = std::fs::metadata(path).ok()?.len();
-    let bytes = (size <= MAX_BYTES)
+    let metadata = std::fs::metadata(path).ok()?;
+    // Opening a pipe would wait for a writer.
+    let bytes = (metadata.is_file() && metadata.len() <= MAX_BYTES)
         .then(|| std::fs::read(path).ok())
         .flatten()?;
     // The digest of an unusable file is that of its bytes: it is looked at once, not every time.

@@ -35,6 +35,11 @@ impl Place {
         Self { dir, owner: None }
     }
 
+    /// Opens a directory of this machine by its path.
+    pub fn at(path: &Path) -> io::Result<Self> {
+        Dir::open_ambient_dir(path, cap_std::ambient_authority()).map(Self::new)
+    }
+
     /// Takes a directory; what is made in it is given to `owner`.
     pub fn owned(dir: Dir, owner: Owner) -> Self {
         Self {

@@ -75,18 +75,13 @@ impl Agents {
             by_name: BTreeMap::new(),
         };
         #[expect(clippy::expect_used, reason = "the text is a part of the program")]
-        agents.add(BUILT_IN).expect("the built-in agents");
+        agents.extend(BUILT_IN).expect("the built-in agents");
         agents
     }
 
-    /// Returns the built-in agents with what the text of a project's file adds and changes.
-    pub fn with(text: &str) -> Result<Self, AgentsError> {
-        let mut agents = Self::built_in();
-        agents.add(text)?;
-        Ok(agents)
-    }
-
-    fn add(&mut self, text: &str) -> Result<(), AgentsError> {
+    /// Adds the agents of a file's text, and changes the known ones as it says. With an error nothing
+    /// is changed.
+    pub fn extend(&mut self, text: &str) -> Result<(), AgentsError> {
         let entries: BTreeMap<Spanned<String>, Spanned<Entry>> =
             toml::from_str(text).map_err(|error| AgentsError {
                 offset: error.span().map_or(0, |span| span.start),

@@ -171,9 +171,18 @@ fn wrong_line(path: &Path, line: usize, why: String) -> ScriptError {
     ScriptError::Line { path, line, why }
 }
 
+/// Opens a regular file. Opening a pipe would wait for a writer.
+fn regular(path: &Path) -> io::Result<File> {
+    if !path.metadata()?.is_file() {
+        let why = "it is not a regular file";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    File::open(path)
+}
+
 fn read_bounded(path: &Path) -> Result<Vec<u8>, ScriptError> {
     let mut bytes = Vec::new();
-    File::open(path)
+    regular(path)
         .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|source| ScriptError::Read {
             path: path.into(),

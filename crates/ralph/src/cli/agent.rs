@@ -11,7 +11,6 @@ use ralph_providers::agent::{Credential, CredentialKind, Preset};
 use super::args::RunArgs;
 use super::context::Context;
 use super::error::CliError;
-use crate::config::{AGENTS_FILE, load_agents};
 use crate::tokens::{
     Agent, AgentName, Among, AuthMode, BaseUrl, Found, TokenError, Tokens, store_command,
 };
@@ -101,16 +100,19 @@ pub(super) fn refuse_profile(args: &RunArgs) -> Result<(), CliError> {
 
 /// Returns the agent of a name.
 pub(super) fn preset(name: &str, context: &Context) -> Result<Preset, CliError> {
-    let agents = load_agents(context.environment().directory())?;
+    let agents = context.agents()?;
     let preset = agents.get(name).map_err(|error| {
         CliError::usage(
             error.to_string(),
             format!("there are `{}`", error.known.join("`, `")),
-            format!("name one of them, or describe it in {AGENTS_FILE}"),
+            DESCRIBE,
         )
     })?;
     Ok(preset.clone())
 }
+
+/// What to do about an agent that there is not.
+pub(super) const DESCRIBE: &str = "name one of them, or describe it in your own agents.toml";
 
 /// Refuses to start an agent without a model that cannot choose one.
 pub(super) fn require_model(preset: &Preset, model: Option<&str>) -> Result<(), CliError> {

@@ -10,6 +10,7 @@ use super::error::CliError;
 use super::exit::ExitCode;
 use super::steer::refused;
 use super::steer_args::AllowArgs;
+use super::trust;
 use crate::config::{ListError, Listed, Policy, list_host};
 use crate::terminal::line::Line;
 
@@ -43,6 +44,7 @@ pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, 
     context.output().lines(&[errand::line(&state, &said)])?;
     if args.project {
         let listed = list_host(context.environment().directory(), &host)?;
+        trust::approve_host(&host, context)?;
         context.output().lines(&told(&listed, &host))?;
     }
     Ok(ExitCode::Success)
@@ -51,6 +53,7 @@ pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, 
 /// Lists the host for later runs, where the run itself has ended.
 fn list_after(state: &RunState, host: &Entry, context: &Context) -> Result<ExitCode, CliError> {
     let listed = list_host(context.environment().directory(), host)?;
+    trust::approve_host(host, context)?;
     let mut lines = told(&listed, host);
     lines.insert(
         0,

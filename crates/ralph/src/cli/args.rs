@@ -12,6 +12,7 @@ use super::steer_args::{
     AllowArgs, ExportArgs, GuardrailArgs, MessageArgs, NoteArgs, ProfileArgs, TaskArgs,
 };
 use super::token_args::{ProxyArgs, StoreTokenArgs, TokenArgs};
+use super::trust::TrustArgs;
 
 /// The task file that commands take when none is named.
 pub const TASK_FILE: &str = "ralph_task.md";
@@ -131,6 +132,11 @@ pub enum Command {
         after_help = "Examples:\n  ralph preflight\n  ralph preflight tasks/login.md --sandbox docker\n  ralph preflight --agent claude\n\nNothing is changed, and nobody on the network is asked: `ralph check-token` tells how long a credential holds, `ralph selftest` tries it out.\n\nExit codes: 0 all checks passed, 1 some failed"
     )]
     Preflight(PreflightArgs),
+    /// Show what a repository's files propose, and approve it
+    #[command(
+        after_help = "Examples:\n  ralph trust\n  ralph trust tasks/login.md --yes\n  ralph trust --list\n  ralph trust --revoke\n\nA run uses a repository's hosts, images and prices only after you approved exactly these. Keys, engines and programs of this machine are set in your own configuration, ~/.config/ralph.\n\nExit codes: 0 nothing waits for approval, 2 something does"
+    )]
+    Trust(TrustArgs),
     /// Try out a sandbox provider on this machine
     #[command(
         after_help = "Examples:\n  ralph selftest\n  ralph selftest --offline\n  ralph selftest --type local\n\nThe agent is asked to say ok once, with your token and a small model. With `--offline` a stand-in inside of this program answers it.\n\nExit codes: 0 all checks passed, 1 some failed"
@@ -157,6 +163,7 @@ impl Command {
             | Self::Diagnose(DiagnoseArgs { json, .. })
             | Self::Audit(AuditArgs { json, .. })
             | Self::Preflight(PreflightArgs { json, .. })
+            | Self::Trust(TrustArgs { json, .. })
             | Self::Selftest(SelftestArgs { json, .. })
             | Self::PruneSandboxes(PruneArgs { json, .. }) => *json,
             Self::Image(args) => args.is_json(),

@@ -7,12 +7,15 @@ use ralph_core::ports::Clock;
 use ralph_core::secret::{Redactor, Secret};
 use ralph_engine::git::HostGit;
 use ralph_engine::store::{RunDir, StateDir};
+use ralph_providers::agent::Agents;
 
 use super::args::RunArg;
 use super::error::CliError;
 use super::output::Output;
 use crate::clock::SystemClock;
-use crate::config::{Environment, Profiles, Settings};
+use crate::config::{
+    Environment, Layers, Profiles, Settings, load_agents, load_profiles, load_settings,
+};
 use crate::terminal::{Look, Mode, Progress};
 use crate::tokens::{Among, Sources, Tokens};
 use crate::wire::models::Models;
@@ -69,14 +72,24 @@ impl Context {
         Ok(state.run(&id))
     }
 
-    /// Returns the settings of the project in the working directory.
-    pub fn settings(&self) -> Result<Settings, CliError> {
-        Ok(Settings::load(self.environment.directory())?)
+    /// Returns the layers of the configuration in the working directory.
+    pub fn layers(&self) -> Layers {
+        Layers::of(&self.environment)
     }
 
-    /// Returns the model profiles of the project in the working directory.
+    /// Returns the settings in force in the working directory.
+    pub fn settings(&self) -> Result<Settings, CliError> {
+        Ok(load_settings(&self.layers())?.value)
+    }
+
+    /// Returns the model profiles in force in the working directory.
     pub fn profiles(&self) -> Result<Profiles, CliError> {
-        Ok(Profiles::load(self.environment.directory())?)
+        Ok(load_profiles(&self.layers())?.value)
+    }
+
+    /// Returns the coding agents in force in the working directory.
+    pub fn agents(&self) -> Result<Agents, CliError> {
+        Ok(load_agents(&self.layers())?.value)
     }
 
     /// Returns what concrete providers are made from.

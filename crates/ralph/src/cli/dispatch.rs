@@ -12,7 +12,7 @@ use super::exit::ExitCode;
 use super::{
     allow, audit, completions, debug, demo, diagnose, errand, export, image, init, lint, logs,
     models, order, preflight, profile, proxy, prune, replay, resume, run, runs, selftest, show,
-    steer, task, tokens, usage,
+    steer, task, tokens, trust, usage,
 };
 use crate::config::Environment;
 
@@ -78,6 +78,7 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
         Command::Proxy(args) => proxy::run(&args, context),
         Command::Demo(args) => wait_for(demo::run(args, context)),
         Command::Preflight(args) => wait_for(preflight::run(args, context)),
+        Command::Trust(args) => wait_for(trust::run(args, context)),
         Command::Selftest(args) => wait_for(selftest::run(args, context)),
         Command::PruneSandboxes(args) => wait_for(prune::run(args, context)),
         Command::Completions(args) => completions::run(&args, context),

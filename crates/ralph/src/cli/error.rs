@@ -149,9 +149,7 @@ impl From<FindError> for CliError {
 impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> Self {
         let (path, why, fix) = match &error {
-            ConfigError::Read { path, source } => {
-                (path, source.to_string(), "make it readable, or remove it")
-            }
+            ConfigError::Read { path, problem } => (path, problem.to_string(), problem.hint()),
             ConfigError::TooLarge { path, size, limit } => (
                 path,
                 format!("it has {size} bytes, at most {limit} are read"),

@@ -1,7 +1,5 @@
 //! `ralph lint`: says what a task file lacks before it is run.
 
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::path::Path;
 
 use ralph_core::lint::{self, Finding, Severity};
@@ -13,6 +11,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::planning;
+use crate::config::{FileProblem, read_named};
 use crate::terminal::format;
 use crate::terminal::line::{Line, Tone};
 
@@ -21,9 +20,8 @@ const MAX_BYTES: u64 = 16 << 20;
 
 /// Prints the findings. Errors make the exit code 1.
 pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let path = context.environment().directory().join(&args.file);
     let shown = args.file.display().to_string();
-    let findings = match read(&path) {
+    let findings = match read(&args.file, context) {
         Ok(bytes) => {
             let report = lint::check(&bytes);
             let mut findings = report.findings;
@@ -31,7 +29,7 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, CliErr
             findings.sort_by_key(|finding| (finding.line, finding.column, finding.severity));
             findings
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        Err(error) if error.is_missing() => {
             if !args.json {
                 return Err(CliError::runtime(
                     format!("there is no task file `{shown}`"),
@@ -45,7 +43,12 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, CliErr
             return Err(CliError::runtime(
                 format!("cannot read `{shown}`"),
                 error.to_string(),
-                "name a task file that you can read",
+                match &error {
+                    FileProblem::Io(_) | FileProblem::NotRegular { .. } => {
+                        "name a task file that you can read"
+                    }
+                    FileProblem::LeadsOut { .. } => error.hint(),
+                },
             ));
         }
     };
@@ -69,10 +72,10 @@ fn unknown_price(task: &TaskFile, context: &Context) -> Option<Finding> {
     lint::unknown_price(task, &choice.model, choice.price.as_ref())
 }
 
-pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
+/// Returns the start of a task file, which must be a regular file of the repository that it is named in.
+pub(super) fn read(file: &Path, context: &Context) -> Result<Vec<u8>, FileProblem> {
+    let directory = context.environment().directory();
+    Ok(read_named(file, directory, MAX_BYTES)?.bytes)
 }
 
 fn count(findings: &[Finding], severity: Severity) -> usize {

@@ -55,6 +55,7 @@ mod summary;
 mod task;
 pub mod token_args;
 mod tokens;
+pub mod trust;
 mod unfinished;
 mod usage;
 

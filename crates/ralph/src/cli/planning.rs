@@ -9,6 +9,7 @@ use ralph_core::plan::{Delivery, Engine, RunPlan};
 use ralph_core::ports::SandboxProvider;
 use ralph_core::profile::ModelChoice;
 use ralph_core::task::{Contract, TaskFile};
+use ralph_core::trust;
 use ralph_engine::contract;
 use ralph_engine::git::HostGit;
 use ralph_engine::journal;
@@ -23,6 +24,7 @@ use super::exit::ExitCode;
 use super::lint as lint_command;
 use super::network;
 use super::secrets;
+use crate::config::{FileProblem, user_provider};
 use crate::wire::Wiring;
 use crate::wire::models::{absolute_script, listed_price, of_agent};
 
@@ -40,12 +42,15 @@ pub(super) struct Planned {
 pub(super) fn read_task(file: &Path, context: &Context) -> Result<(PathBuf, TaskFile), CliError> {
     let shown = file.display();
     let path = context.environment().directory().join(file);
-    let bytes = lint_command::read(&path).map_err(|error| {
-        CliError::usage(
-            format!("cannot read the task file `{shown}`"),
-            error.to_string(),
-            "name another file, or write one with `ralph init`",
-        )
+    let bytes = lint_command::read(file, context).map_err(|error| {
+        let fix = match &error {
+            FileProblem::Io(_) | FileProblem::NotRegular { .. } => {
+                "name another file, or write one with `ralph init`"
+            }
+            FileProblem::LeadsOut { .. } => error.hint(),
+        };
+        let what = format!("cannot read the task file `{shown}`");
+        CliError::usage(what, error.to_string(), fix)
     })?;
     let path = path.canonicalize().unwrap_or(path);
     let report = lint::check(&bytes);
@@ -118,6 +123,7 @@ pub(super) async fn plan(
     notices.extend(idle_list.flatten());
     notices.extend(access.and_then(Access::destination));
     notices.extend(secrets::warning(&wiring.redactor));
+    notices.extend(stronger_sandbox(args, contract, &sandbox));
     let plan = RunPlan {
         run: new_id(wiring.clock.now()),
         task_id: contract.task_id.clone(),
@@ -208,7 +214,8 @@ pub(super) async fn require_git(git: &HostGit) -> Result<String, CliError> {
     })
 }
 
-/// Flag, task, environment, file: the first that names a sandbox provider wins.
+/// Flag, task, environment, file: the first that names a sandbox provider wins. A task or a `.env`
+/// cannot choose one that isolates less than the provider that the user chose.
 pub(super) fn sandbox_name(
     args: &RunArgs,
     task: Option<&TaskFile>,
@@ -217,12 +224,39 @@ pub(super) fn sandbox_name(
     if let Some(name) = args.sandbox.clone() {
         return Ok(name);
     }
-    if let Some(kind) = task.and_then(|task| task.contract.sandbox_provider) {
-        return Ok(kind.name().to_owned());
+    let environment = context.environment();
+    let of_task = task.and_then(|task| task.contract.sandbox_provider);
+    let asked = of_task
+        .map(|kind| kind.name().to_owned())
+        .or_else(|| environment.default_provider().map(str::to_owned));
+    let asked = match asked {
+        Some(asked) => asked,
+        None => context.settings()?.sandbox_provider().to_owned(),
+    };
+    Ok(match users_sandbox(context)? {
+        Some(chosen) if trust::is_weaker_sandbox(&asked, &chosen) => chosen,
+        Some(_) | None => asked,
+    })
+}
+
+/// Returns the sandbox provider that the user chose in the environment or in the own `ralph.toml`.
+fn users_sandbox(context: &Context) -> Result<Option<String>, CliError> {
+    match context.environment().user_provider() {
+        Some(name) => Ok(Some(name.to_owned())),
+        None => Ok(user_provider(&context.layers())?),
     }
-    let settings = context.settings()?;
-    let default = context.environment().default_provider().map(str::to_owned);
-    Ok(default.unwrap_or_else(|| settings.sandbox_provider().to_owned()))
+}
+
+/// Says that a task asks for a sandbox that isolates less than the one that is used.
+fn stronger_sandbox(args: &RunArgs, contract: &Contract, sandbox: &str) -> Option<String> {
+    let asked = contract.sandbox_provider?.name();
+    let is_kept = args.sandbox.is_none() && trust::is_weaker_sandbox(asked, sandbox);
+    is_kept.then(|| {
+        format!(
+            "the task asks for the sandbox `{asked}`; you chose `{sandbox}`, which isolates more and is used; \
+             `--sandbox {asked}` wins over it"
+        )
+    })
 }
 
 /// Flag, task, environment, file: the first that names a model wins.
@@ -352,7 +386,7 @@ impl Source {
     }
 }
 
-fn local_path(named: &str, directory: &Path) -> Result<PathBuf, CliError> {
+pub(super) fn local_path(named: &str, directory: &Path) -> Result<PathBuf, CliError> {
     let remote = named.contains("://") && !named.starts_with("file://");
     if remote || named.starts_with("git@") {
         let shown = named.rsplit('@').next().unwrap_or(named);
@@ -365,7 +399,7 @@ fn local_path(named: &str, directory: &Path) -> Result<PathBuf, CliError> {
     Ok(directory.join(named.trim_start_matches("file://")))
 }
 
-async fn top_level(path: &Path, git: &HostGit) -> Result<PathBuf, CliError> {
+pub(super) async fn top_level(path: &Path, git: &HostGit) -> Result<PathBuf, CliError> {
     let missing = |why: String| {
         CliError::usage(
             format!("there is no git repository at `{}`", path.display()),
@@ -418,13 +452,18 @@ async fn current_branch(path: &Path, git: &HostGit) -> Result<String, CliError> 
     Ok(branch.trim().to_owned())
 }
 
-async fn base_commit(path: &Path, branch: &str, git: &HostGit) -> Result<CommitId, CliError> {
-    let revision = format!("refs/heads/{branch}^{{commit}}");
+/// Returns the commit of a revision, if there is one.
+pub(super) async fn commit_at(path: &Path, revision: &str, git: &HostGit) -> Option<CommitId> {
+    let revision = format!("{revision}^{{commit}}");
     let found = git
         .run_in(path, &["rev-parse", "--verify", "--quiet", &revision])
         .await;
-    let commit = found.ok().and_then(|text| CommitId::parse(text.trim()));
-    if let Some(commit) = commit {
+    CommitId::parse(found.ok()?.trim())
+}
+
+async fn base_commit(path: &Path, branch: &str, git: &HostGit) -> Result<CommitId, CliError> {
+    let reference = format!("refs/heads/{branch}");
+    if let Some(commit) = commit_at(path, &reference, git).await {
         return Ok(commit);
     }
     let empty = git

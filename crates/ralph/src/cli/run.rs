@@ -1,10 +1,14 @@
 //! `ralph run`: takes a task to a verified branch, or to an honest reason why not.
 
+use std::path::PathBuf;
+
 use ralph_core::event::Event;
 use ralph_core::image::{AgentImage, Effort};
+use ralph_core::task::TaskFile;
 use ralph_engine::contract::Pinned;
 use ralph_engine::journal::Journal;
 use ralph_engine::store::RunDir;
+use serde_json::json;
 
 use super::agent::{self, Access};
 use super::args::{RunArg, RunArgs};
@@ -17,6 +21,7 @@ use super::planning::{self, Planned};
 use super::prune;
 use super::resume;
 use super::secrets;
+use super::trust::{self, Review};
 use super::unfinished::{self, Choice};
 use crate::terminal::line::Line;
 use crate::terminal::lines::life;
@@ -36,6 +41,10 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Cl
         };
         return Box::pin(resume::resume(&run, args.json, context)).await;
     }
+    let review = trust::gate(&args, (&file, &task), (context, &wiring)).await?;
+    if !review.is_clear() {
+        return Box::pin(show_refused(&args, (file, task), &review, context)).await;
+    }
     let access = agent::choose(&args, &task.contract, context).await?;
     // A credential that was found is kept out of everything from here on.
     let wiring = context.wiring()?;
@@ -43,7 +52,7 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Cl
     let planned = planning::plan(&args, file, task, access.as_ref(), ways).await?;
     secrets::refuse_in_plan(&planned.plan, &wiring.redactor)?;
     if args.dry_run {
-        show_plan(&planned, args.json, context)?;
+        show_plan(&planned, &review, args.json, context)?;
         return Ok(ExitCode::Success);
     }
     let effort = if args.rebuild {
@@ -113,9 +122,46 @@ fn create(dir: &RunDir, planned: Planned, wiring: &Wiring) -> Result<Journal, Cl
     Ok(journal)
 }
 
-fn show_plan(planned: &Planned, is_json: bool, context: &Context) -> Result<(), CliError> {
+/// Shows the plan of a run that its repository's proposals keep from being started, as far as it can be
+/// made without them, and refuses it.
+async fn show_refused(
+    args: &RunArgs,
+    (file, task): (PathBuf, TaskFile),
+    review: &Review,
+    context: &Context,
+) -> Result<ExitCode, CliError> {
+    let refusal = trust::refusal(review, &args.file, context);
+    let planned = async {
+        let access = agent::choose(args, &task.contract, context).await?;
+        let wiring = context.wiring()?;
+        let ways = (context, &wiring);
+        let planned = planning::plan(args, file, task, access.as_ref(), ways).await?;
+        secrets::refuse_in_plan(&planned.plan, &wiring.redactor)?;
+        Ok::<Planned, CliError>(planned)
+    };
+    match planned.await {
+        Ok(planned) => show_plan(&planned, review, args.json, context)?,
+        Err(_) if args.json => {
+            let proposals = json!({"proposals": trust::json(review)});
+            context.output().json(&proposals)?;
+        }
+        Err(_) => drop(context.output().lines(&trust::shown(review))?),
+    }
+    context.output().error(&refusal, false);
+    Ok(refusal.code)
+}
+
+fn show_plan(
+    planned: &Planned,
+    review: &Review,
+    is_json: bool,
+    context: &Context,
+) -> Result<(), CliError> {
     if is_json {
-        context.output().json(&planned.plan)?;
+        // Our own types always serialize.
+        let mut plan = serde_json::to_value(&planned.plan).unwrap_or_default();
+        plan["proposals"] = trust::json(review);
+        context.output().json(&plan)?;
         return Ok(());
     }
     context.output().lines(&life::plan(&planned.plan))?;
@@ -125,5 +171,12 @@ fn show_plan(planned: &Planned, is_json: bool, context: &Context) -> Result<(), 
         .map(|notice| Line::of("note: ").plain(notice))
         .collect();
     context.output().lines(&notices)?;
+    let proposals = trust::shown(review);
+    if !proposals.is_empty() {
+        context
+            .output()
+            .lines(&[Line::of("the repository proposes:")])?;
+        context.output().lines(&proposals)?;
+    }
     Ok(())
 }

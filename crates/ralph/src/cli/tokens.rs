@@ -4,12 +4,12 @@ use std::io::{self, IsTerminal as _};
 
 use ralph_core::task::nearest;
 
+use super::agent;
 use super::context::Context;
 use super::dispatch::wait_for;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::token_args::{StoreName, StoreTokenArgs, TokenArgs};
-use crate::config::{AGENTS_FILE, load_agents};
 use crate::terminal::line::Line;
 use crate::tokens::place::{Place, find_program};
 use crate::tokens::{
@@ -72,7 +72,7 @@ fn require_known(agent: &AgentName, context: &Context) -> Result<(), CliError> {
     if Agent::KNOWN.contains(&agent.as_str()) {
         return Ok(());
     }
-    let agents = load_agents(context.environment().directory())?;
+    let agents = context.agents()?;
     let Err(error) = agents.get(agent.as_str()) else {
         return Ok(());
     };
@@ -85,7 +85,7 @@ fn require_known(agent: &AgentName, context: &Context) -> Result<(), CliError> {
         None => CliError::usage(
             what,
             format!("there are `{}`", known.join("`, `")),
-            format!("name one of them, or describe it in {AGENTS_FILE}"),
+            agent::DESCRIBE,
         ),
     })
 }

@@ -1,40 +1,204 @@
-//! `config/agents.toml`: the coding agents of a project.
+//! `agents.toml` in layers: the built-in coding agents, those of the user's own file, and what a
+//! repository's file tunes of them.
 
-use std::path::Path;
-
+use ralph_core::trust::{Authority, Overreach, Proposal, TrustFile, TrustRule, judge};
 use ralph_providers::agent::Agents;
+use serde_json::Value;
 
+use super::find::ProjectFile;
+use super::layered_settings::plain;
+use super::layers::{Layered, Layers, TrustFindings};
 use super::problem::{self, ConfigError};
 
-/// The name of the file, in the project's directory.
-pub const AGENTS_FILE: &str = "config/agents.toml";
+/// Returns the agents in force in a directory.
+pub fn load_agents(layers: &Layers) -> Result<Layered<Agents>, ConfigError> {
+    let mut agents = Agents::built_in();
+    if let Some(path) = layers.user_file(TrustFile::Agents) {
+        let text = problem::read_own(&path)?;
+        agents
+            .extend(&text)
+            .map_err(|error| ConfigError::at(&path, &text, error.offset, error.why))?;
+    }
+    let mut findings = TrustFindings::default();
+    if let Some(file) = layers.repository_file(TrustFile::Agents) {
+        let text = file.read()?;
+        // Mistakes are reported at their place in the whole file, before a part of it is applied.
+        let wrong = |error: ralph_providers::agent::AgentsError| {
+            ConfigError::at(&file.path, &text, error.offset, error.why)
+        };
+        agents.clone().extend(&text).map_err(wrong)?;
+        let mut merge = Merge {
+            layers,
+            agents: &agents,
+            file: &file,
+            findings,
+        };
+        let accepted = merge.accepted(text.parse().unwrap_or_default());
+        findings = merge.findings;
+        agents.extend(&accepted.to_string()).map_err(wrong)?;
+    }
+    Ok(Layered {
+        value: agents,
+        findings,
+    })
+}
 
-/// Returns the agents that hold in a directory: the built-in ones, with what the nearest file adds
-/// and changes.
-pub fn load_agents(directory: &Path) -> Result<Agents, ConfigError> {
-    let Some(path) = super::find(directory, AGENTS_FILE) else {
-        return Ok(Agents::built_in());
-    };
-    let text = problem::read(&path)?;
-    Agents::with(&text).map_err(|error| ConfigError::at(&path, &text, error.offset, error.why))
+/// Judges the agents of a repository's file against those in force without it.
+struct Merge<'a> {
+    layers: &'a Layers,
+    agents: &'a Agents,
+    file: &'a ProjectFile,
+    findings: TrustFindings,
+}
+
+impl Merge<'_> {
+    /// Returns what can be used of the agents. One with a key that only the user may set is left out.
+    fn accepted(&mut self, agents: toml::Table) -> toml::Table {
+        let mut accepted = toml::Table::new();
+        for (name, entry) in agents {
+            let Some(entry) = entry.as_table() else {
+                continue;
+            };
+            let refused = self.findings.overreach.len();
+            let mut usable = toml::Table::new();
+            for (field, value) in entry {
+                if let Some(value) = self.field(&name, entry, field, value) {
+                    usable.insert(field.clone(), value);
+                }
+            }
+            if self.findings.overreach.len() == refused {
+                accepted.insert(name, toml::Value::Table(usable));
+            }
+        }
+        accepted
+    }
+
+    /// Returns as much of a value as can be used.
+    fn field(
+        &mut self,
+        agent: &str,
+        entry: &toml::Table,
+        field: &str,
+        value: &toml::Value,
+    ) -> Option<toml::Value> {
+        let key = format!("{agent}.{field}");
+        // Our own types always serialize.
+        let asked = serde_json::to_value(value).unwrap_or_default();
+        let known = self.known(agent, entry, field);
+        let (authority, rule) = judge(TrustFile::Agents, &key, &asked, known.as_ref());
+        match (authority, rule) {
+            (Authority::Harmless, _) => Some(value.clone()),
+            (Authority::Proposal, Some(rule)) => {
+                let known = known.unwrap_or_default();
+                let items = value.as_array()?.iter().filter(|item| {
+                    let text = item.as_str().unwrap_or_default();
+                    let is_known = known
+                        .as_array()
+                        .is_some_and(|known| known.iter().any(|known| known == text));
+                    is_known || self.is_approved(&key, text, rule)
+                });
+                Some(toml::Value::Array(items.cloned().collect()))
+            }
+            (Authority::UserOnly | Authority::Proposal, rule) => {
+                if let Some(rule) = rule {
+                    let value = plain(&asked);
+                    let told =
+                        Overreach::new(self.file.name(), TrustFile::Agents, &key, &value, rule);
+                    self.findings.overreach.push(told);
+                }
+                None
+            }
+        }
+    }
+
+    /// Returns the value of the agent in force that an entry changes.
+    fn known(&self, agent: &str, entry: &toml::Table, field: &str) -> Option<Value> {
+        let like = entry.get("like").and_then(toml::Value::as_str);
+        let known = self.agents.get(like.unwrap_or(agent)).ok()?;
+        match field {
+            "command" => Some(known.command.clone().into()),
+            "model_arguments" => Some(known.model_arguments.clone().into()),
+            "hosts" => Some(known.hosts.clone().into()),
+            _ => None,
+        }
+    }
+
+    fn is_approved(&mut self, key: &str, value: &str, rule: &TrustRule) -> bool {
+        let proposal = Proposal::new(self.file.name(), key, value, rule);
+        let is_approved = self.layers.approvals().covers(&proposal);
+        self.findings.proposals.push(proposal);
+        is_approved
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use ralph_core::trust::rule;
+
     use super::*;
+    use crate::config::Environment;
 
     #[test]
-    fn a_projects_file_adds_to_the_built_in_agents() {
-        let project = tempfile::tempdir().unwrap();
-        let file = project.path().join(AGENTS_FILE);
-        std::fs::create_dir(project.path().join("config")).unwrap();
-        assert_eq!(load_agents(project.path()).unwrap(), Agents::built_in());
-        std::fs::write(&file, "[mine]\ncommand = [\"my-agent\"]\n").unwrap();
-        let agents = load_agents(project.path()).unwrap();
-        let names: Vec<&str> = agents.all().map(|agent| agent.name.as_str()).collect();
-        assert_eq!(names, ["claude", "codex", "command", "mine", "opencode"]);
-        std::fs::write(&file, "# mine\n[mine]\n  comand = []\n").unwrap();
-        let error = load_agents(project.path()).unwrap_err().to_string();
+    fn every_key_is_in_the_table() {
+        let error = Agents::built_in().extend("[a]\nnothing = 1\n").unwrap_err();
+        let (_, fields) = error.why.split_once("expected one of ").unwrap();
+        let fields: Vec<&str> = fields
+            .split(", ")
+            .map(|field| field.trim_matches('`'))
+            .collect();
+        assert!(fields.len() > 8, "{fields:?}");
+        for field in fields {
+            let key = format!("agent.{field}");
+            assert!(rule(TrustFile::Agents, &key, None).is_some(), "{key}");
+        }
+    }
+
+    fn load(user: &Path, project: &Path) -> Result<Layered<Agents>, ConfigError> {
+        let user = user.display().to_string();
+        let environment = Environment::for_test(&[("RALPH_CONFIG_DIR", &user)]);
+        load_agents(&Layers::at(&environment, project))
+    }
+
+    #[test]
+    fn the_user_describes_agents_and_a_repository_tunes_them() {
+        let (user, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let file = project.path().join("config/agents.toml");
+        fs::create_dir(project.path().join("config")).unwrap();
+        let names = |agents: &Agents| -> Vec<String> {
+            agents.all().map(|agent| agent.name.clone()).collect()
+        };
+        let own = "[mine]\ncommand = [\"my-agent\"]\nhosts = [\"a.example\"]\n";
+        fs::write(user.path().join("agents.toml"), own).unwrap();
+        fs::write(
+            &file,
+            "[mine]\nimage = \"codex\"\nhosts = [\"a.example\", \"evil.example\"]\n\
+             [evil]\ncommand = [\"sh\", \"-c\", \"evil\"]\n[claude.environment]\nNODE_OPTIONS = \"evil\"\n",
+        )
+        .unwrap();
+        let Layered { value, findings } = load(user.path(), project.path()).unwrap();
+        assert_eq!(
+            names(&value),
+            ["claude", "codex", "command", "mine", "opencode"]
+        );
+        let mine = value.get("mine").unwrap();
+        assert_eq!(
+            (mine.image.as_str(), &mine.hosts),
+            ("codex", &vec!["a.example".to_owned()])
+        );
+        assert_eq!(value.get("claude"), Agents::built_in().get("claude"));
+        let refused: Vec<&str> = findings.overreach.iter().map(|o| o.key.as_str()).collect();
+        assert_eq!(refused, ["claude.environment", "evil.command"]);
+        let proposed: Vec<&str> = findings
+            .proposals
+            .iter()
+            .map(|p| p.value.as_str())
+            .collect();
+        assert_eq!(proposed, ["evil.example"]);
+        fs::write(&file, "# mine\n[mine]\n  comand = []\n").unwrap();
+        let error = load(user.path(), project.path()).unwrap_err().to_string();
         let place = format!(
             "`{}` line 3, column 3: unknown field `comand`",
             file.display()

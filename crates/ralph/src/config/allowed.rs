@@ -8,7 +8,9 @@ use ralph_core::net::Entry;
 use ralph_engine::durable::{self, StoreError};
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
-use super::problem::{self, ConfigError};
+use super::find::ProjectFile;
+use super::problem::ConfigError;
+use super::regular::project_root;
 use super::settings::{Policy, Settings};
 
 /// How a list on several lines is indented where none of its lines shows it.
@@ -39,10 +41,13 @@ pub enum ListError {
 /// Lists a host in the nearest `ralph.toml`, or in a new one at the root of the repository.
 pub fn list_host(directory: &Path, host: &Entry) -> Result<Listed, ListError> {
     let there = super::find(directory, Settings::FILE);
-    let path = there
-        .clone()
-        .unwrap_or_else(|| root(directory).join(Settings::FILE));
-    let text = there.map_or_else(|| Ok(String::new()), |path| problem::read(&path))?;
+    let text = there
+        .as_ref()
+        .map_or_else(|| Ok(String::new()), ProjectFile::read)?;
+    let path = there.map_or_else(
+        || project_root(directory).join(Settings::FILE),
+        |file| file.path,
+    );
     let settings = Settings::parse(&path, &text)?;
     let edited = edit(&path, &text, host, &settings)?;
     if let Some(edited) = &edited {
@@ -54,14 +59,6 @@ pub fn list_host(directory: &Path, host: &Entry) -> Result<Listed, ListError> {
         is_new: edited.is_some(),
         path,
     })
-}
-
-/// Returns the root of the repository that a directory is in, or the directory itself.
-fn root(directory: &Path) -> &Path {
-    let mut above = directory.ancestors();
-    above
-        .find(|above| above.join(".git").exists())
-        .unwrap_or(directory)
 }
 
 /// Writes a file anew, where a link leads and with the rights that it had.

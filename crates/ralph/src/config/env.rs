@@ -4,24 +4,26 @@
 //! decides where ralph keeps its state or which programs it finds never comes from a `.env`: the
 //! working directory may be somebody else's repository.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use ralph_core::secret::Secret;
 
 use super::dotenv;
+use super::regular::{FileProblem, project_root, read_regular};
 use crate::tokens::BaseUrl;
 
 /// The variables that a `.env` may set besides credentials.
 const FROM_DOTENV: [&str; 3] = [
     "RALPH_DEFAULT_MODEL_PROFILE",
     "RALPH_FALLBACK_MODEL_PROFILE",
-    "RALPH_DEFAULT_PROVIDER",
+    PROVIDER,
 ];
+
+/// The variable with the sandbox provider of tasks that name none.
+const PROVIDER: &str = "RALPH_DEFAULT_PROVIDER";
 
 /// Variables that say where a toolchain lives, with where it usually does below the home directory.
 const TOOLCHAINS: [(&str, Option<&str>); 9] = [
@@ -53,7 +55,11 @@ const MAX_DOTENV_BYTES: u64 = 256 * 1024;
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
+    /// The names whose value comes from a `.env`.
+    from_dotenv: BTreeSet<String>,
     directory: PathBuf,
+    /// Why the `.env` was not read.
+    dotenv_problem: Option<String>,
 }
 
 /// There is no place for the state directory.
@@ -65,8 +71,15 @@ impl Environment {
     /// Reads the process's environment, its working directory and the `.env` there.
     pub fn read() -> Self {
         let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-        let dotenv = read_dotenv(&directory.join(".env")).unwrap_or_default();
-        Self::of(std::env::vars_os(), directory, &dotenv)
+        let (dotenv, problem) = match read_dotenv(&directory) {
+            Ok(text) => (text, None),
+            Err(error) if error.is_missing() => (String::new(), None),
+            Err(error) => (String::new(), Some(error.to_string())),
+        };
+        Self {
+            dotenv_problem: problem,
+            ..Self::of(std::env::vars_os(), directory, &dotenv)
+        }
     }
 
     fn of(
@@ -78,12 +91,18 @@ impl Environment {
             .into_iter()
             .filter(|(name, _)| FROM_DOTENV.contains(&name.as_str()) || is_secret_name(name))
             .collect();
-        all.extend(variables.into_iter().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        }));
+        let mut from_dotenv: BTreeSet<String> = all.keys().cloned().collect();
+        for (name, value) in variables {
+            if let (Ok(name), Ok(value)) = (name.into_string(), value.into_string()) {
+                from_dotenv.remove(&name);
+                all.insert(name, value);
+            }
+        }
         Self {
             variables: all,
+            from_dotenv,
             directory,
+            dotenv_problem: None,
         }
     }
 
@@ -125,6 +144,25 @@ impl Environment {
         state.map(|state| state.join("ralph")).ok_or(NoStateDir)
     }
 
+    /// Returns the directory of the user's own configuration: `RALPH_CONFIG_DIR`, or `ralph` in the
+    /// user's configuration directory.
+    pub fn config_dir(&self) -> Option<PathBuf> {
+        if let Some(directory) = self.get("RALPH_CONFIG_DIR") {
+            return Some(self.directory.join(directory));
+        }
+        let config = self
+            .get("XDG_CONFIG_HOME")
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute());
+        let config = config.or_else(|| Some(self.home()?.join(".config")))?;
+        Some(config.join("ralph"))
+    }
+
+    /// Returns why the `.env` of the working directory was not read, if it is there and was not.
+    pub fn dotenv_problem(&self) -> Option<&str> {
+        self.dotenv_problem.as_deref()
+    }
+
     /// Returns the user's home directory.
     pub fn home(&self) -> Option<&Path> {
         self.get("HOME").map(Path::new)
@@ -161,9 +199,16 @@ impl Environment {
         self.get("DOCKER_HOST")
     }
 
-    /// Returns the sandbox provider of tasks that name none.
+    /// Returns the sandbox provider that the user chose in the real environment. No file of a
+    /// repository may choose a weaker one.
+    pub fn user_provider(&self) -> Option<&str> {
+        self.get(PROVIDER)
+            .filter(|_| !self.from_dotenv.contains(PROVIDER))
+    }
+
+    /// Returns the sandbox provider of tasks that name none: the user's, or that of a `.env`.
     pub fn default_provider(&self) -> Option<&str> {
-        self.get("RALPH_DEFAULT_PROVIDER")
+        self.get(PROVIDER)
     }
 
     /// Returns the value of a variable whose name says that it is a credential.
@@ -248,22 +293,17 @@ impl fmt::Debug for Environment {
         f.debug_struct("Environment")
             .field("directory", &self.directory)
             .field("variables", &self.variables.keys())
+            .field("from_dotenv", &self.from_dotenv)
+            .field("dotenv_problem", &self.dotenv_problem)
             .finish()
     }
 }
 
-/// Returns the start of a `.env`; nothing if it is not a regular file, so that a pipe cannot hold us.
-fn read_dotenv(path: &Path) -> Option<String> {
-    if !path.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    File::open(path)
-        .ok()?
-        .take(MAX_DOTENV_BYTES)
-        .read_to_end(&mut bytes)
-        .ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+/// Returns the start of a directory's `.env`, which must be a regular file of the same repository.
+fn read_dotenv(directory: &Path) -> Result<String, FileProblem> {
+    let path = directory.join(".env");
+    let file = read_regular(&path, project_root(directory), MAX_DOTENV_BYTES)?;
+    Ok(String::from_utf8_lossy(&file.bytes).into_owned())
 }
 
 /// Tells whether a variable's name says that its value is a secret.
@@ -334,7 +374,38 @@ mod tests {
             ]
         );
         assert_eq!(environment.state_dir(), Err(NoStateDir));
+        assert_eq!(environment.config_dir(), None);
+        assert_eq!(environment.user_provider(), Some("local"));
         assert!(!format!("{environment:?}").contains("from-dotenv"));
+    }
+
+    #[test]
+    fn a_provider_of_a_dotenv_is_not_the_users() {
+        let dotenv =
+            "RALPH_DEFAULT_PROVIDER=local\nRALPH_CONFIG_DIR=/evil\nXDG_CONFIG_HOME=/evil\n";
+        let environment = Environment::of([], PathBuf::from("/p"), dotenv);
+        assert_eq!(environment.default_provider(), Some("local"));
+        assert_eq!(environment.user_provider(), None);
+        assert_eq!(environment.config_dir(), None);
+    }
+
+    #[test]
+    fn the_users_configuration_directory_comes_from_the_nearest_setting() {
+        for (variables, expected) in [
+            (vec![("RALPH_CONFIG_DIR", "/c"), ("HOME", "/h")], Some("/c")),
+            (
+                vec![("XDG_CONFIG_HOME", "/x"), ("HOME", "/h")],
+                Some("/x/ralph"),
+            ),
+            (
+                vec![("XDG_CONFIG_HOME", "relative"), ("HOME", "/h")],
+                Some("/h/.config/ralph"),
+            ),
+            (vec![], None),
+        ] {
+            let found = Environment::for_test(&variables).config_dir();
+            assert_eq!(found, expected.map(PathBuf::from), "{variables:?}");
+        }
     }
 
     #[test]

@@ -2,11 +2,40 @@
 
 use std::path::{Path, PathBuf};
 
+use super::problem::{self, ConfigError};
+use super::regular::project_root;
+
+/// A configuration file of a project. Whether it can be read is not known yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The directory that it must not lead out of: its repository, or else the directory it is in.
+    pub root: PathBuf,
+}
+
+impl ProjectFile {
+    /// Returns its text.
+    pub fn read(&self) -> Result<String, ConfigError> {
+        problem::read(&self.path, &self.root)
+    }
+
+    /// Returns its path as messages and approvals name it: from the root of its repository.
+    pub fn name(&self) -> String {
+        let inside = self.path.strip_prefix(&self.root);
+        inside.unwrap_or(&self.path).display().to_string()
+    }
+}
+
 /// Returns the nearest file with this name, in `from` or in a directory above it.
-pub fn find(from: &Path, name: &str) -> Option<PathBuf> {
-    from.ancestors()
-        .map(|directory| directory.join(name))
-        .find(|path| path.is_file())
+pub fn find(from: &Path, name: &str) -> Option<ProjectFile> {
+    from.ancestors().find_map(|directory| {
+        let path = directory.join(name);
+        // A link that leads nowhere is an error to report, not a missing file.
+        path.symlink_metadata().ok()?;
+        let root = project_root(directory).to_owned();
+        Some(ProjectFile { path, root })
+    })
 }
 
 #[cfg(test)]
@@ -21,9 +50,10 @@ mod tests {
         assert_eq!(find(&inner, "ralph-find-test.toml"), None);
         let outer_file = root.path().join("ralph-find-test.toml");
         std::fs::write(&outer_file, "").unwrap();
-        assert_eq!(find(&inner, "ralph-find-test.toml"), Some(outer_file));
+        let found = |inner: &Path| find(inner, "ralph-find-test.toml").map(|file| file.path);
+        assert_eq!(found(&inner), Some(outer_file));
         let inner_file = inner.join("ralph-find-test.toml");
         std::fs::write(&inner_file, "").unwrap();
-        assert_eq!(find(&inner, "ralph-find-test.toml"), Some(inner_file));
+        assert_eq!(found(&inner), Some(inner_file));
     }
 }

@@ -1,22 +1,22 @@
 //! `config/models.yaml`: which models there are, by the names that tasks use.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use ralph_core::money::Usd;
 use ralph_core::price::{Price, PriceBook};
 use ralph_core::profile::{ModelChoice, ReplyFormat, Wire};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Environment;
-use super::problem::{self, ConfigError};
+use super::problem::ConfigError;
+use super::regular::read_regular;
 
 /// The largest price map that is read.
 const MAX_PRICE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// One model with its settings.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// The model, as `provider/name`.
@@ -116,9 +116,20 @@ impl Profile {
 /// All profiles of a project.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profiles {
-    by_name: BTreeMap<String, Profile>,
-    price_file: Option<PathBuf>,
-    source: Option<PathBuf>,
+    pub(super) by_name: BTreeMap<String, Profile>,
+    pub(super) price_file: Option<PriceFile>,
+    pub(super) source: Option<PathBuf>,
+    /// The addresses that the user's own configuration names, and the keys that go there.
+    pub(super) user_keys: KeyDestinations,
+}
+
+/// A file with prices.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct PriceFile {
+    /// The file.
+    pub(super) path: PathBuf,
+    /// The directory that it must not lead out of.
+    pub(super) root: PathBuf,
 }
 
 /// Why there is no such profile.
@@ -133,39 +144,27 @@ pub struct ProfileError {
     pub source_file: Option<PathBuf>,
 }
 
+/// The content of a `models.yaml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    profiles: BTreeMap<String, Profile>,
-    price_file: Option<PathBuf>,
+pub(super) struct ModelsFile {
+    pub(super) profiles: BTreeMap<String, Profile>,
+    pub(super) price_file: Option<PathBuf>,
 }
 
 impl Profiles {
     /// The name of the file, in the project's directory.
     pub const FILE: &'static str = "config/models.yaml";
 
-    /// Returns the profiles that hold in a directory: those of the nearest file, or the built-in ones.
-    pub fn load(directory: &Path) -> Result<Self, ConfigError> {
-        let source = super::find(directory, Self::FILE);
-        let file = if let Some(path) = &source {
-            Self::parse(path, &problem::read(path)?)?
-        } else {
-            let path = Path::new("built-in models.yaml");
-            Self::parse(path, ralph_core::templates::MODELS)?
-        };
-        let beside = source.as_deref().and_then(Path::parent);
-        Ok(Self {
-            by_name: file.profiles,
-            price_file: file
-                .price_file
-                .map(|path| beside.map_or_else(|| path.clone(), |folder| folder.join(&path))),
-            source,
-        })
+    /// Returns the profiles that ship with ralph.
+    pub(super) fn built_in() -> Result<ModelsFile, ConfigError> {
+        let path = Path::new("built-in models.yaml");
+        Self::parse(path, ralph_core::templates::MODELS)
     }
 
     /// Parses the text of a `models.yaml`.
-    fn parse(path: &Path, text: &str) -> Result<File, ConfigError> {
-        let file: Result<File, _> = serde_saphyr::from_str(text);
+    pub(super) fn parse(path: &Path, text: &str) -> Result<ModelsFile, ConfigError> {
+        let file: Result<ModelsFile, _> = serde_saphyr::from_str(text);
         let file = file.map_err(|error| {
             let location = error.location();
             let number = |number: Option<u64>| {
@@ -198,9 +197,14 @@ impl Profiles {
             .map(|(name, profile)| (name.as_str(), profile))
     }
 
-    /// Returns the prices of the file that the project names; none if it names no file.
+    /// Reports whether the user's own configuration sends the key in a variable to an address.
+    pub fn sends_key(&self, variable: &str, base: &str) -> bool {
+        self.user_keys.includes(variable, base)
+    }
+
+    /// Returns the prices of the file that the configuration names; none if it names no file.
     pub fn prices(&self) -> Result<Option<PriceBook>, ConfigError> {
-        let Some(path) = &self.price_file else {
+        let Some(PriceFile { path, root }) = &self.price_file else {
             return Ok(None);
         };
         let wrong = |why: String| ConfigError::Wrong {
@@ -209,10 +213,9 @@ impl Profiles {
             column: 1,
             why: format!("this price map cannot be used, {why}"),
         };
-        let mut text = String::new();
-        std::fs::File::open(path)
-            .and_then(|file| file.take(MAX_PRICE_BYTES).read_to_string(&mut text))
-            .map_err(|error| wrong(error.to_string()))?;
+        let file = read_regular(path, root, MAX_PRICE_BYTES);
+        let file = file.map_err(|error| wrong(error.to_string()))?;
+        let text = String::from_utf8_lossy(&file.bytes);
         let book = PriceBook::from_litellm(&text);
         book.map(Some).map_err(|error| wrong(error.to_string()))
     }
@@ -245,6 +248,43 @@ impl Profiles {
     }
 }
 
+/// Addresses with the variables whose keys go there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeyDestinations {
+    pairs: Vec<(String, String)>,
+}
+
+impl KeyDestinations {
+    /// Adds the address of a profile and the variables that may hold its key.
+    pub(super) fn add(&mut self, base: &str, variables: &[String]) {
+        let of_base = |variable: &String| (origin(base), variable.clone());
+        self.pairs.extend(variables.iter().map(of_base));
+    }
+
+    /// Reports whether an address is named with any variable.
+    pub(super) fn names(&self, base: &str) -> bool {
+        let wanted = origin(base);
+        self.pairs.iter().any(|(origin, _)| *origin == wanted)
+    }
+
+    fn includes(&self, variable: &str, base: &str) -> bool {
+        let wanted = origin(base);
+        let mut pairs = self.pairs.iter();
+        pairs.any(|(origin, known)| *origin == wanted && known == variable)
+    }
+}
+
+/// Returns scheme, host and port of an address, which decide where a key goes.
+pub fn origin(base: &str) -> String {
+    let (scheme, rest) = base.trim().split_once("://").unwrap_or(("", base.trim()));
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let scheme = scheme.to_ascii_lowercase();
+    let host = host.to_ascii_lowercase();
+    let usual = if scheme == "http" { ":80" } else { ":443" };
+    format!("{scheme}://{}", host.strip_suffix(usual).unwrap_or(&host))
+}
+
 /// Returns the line in which a profile begins.
 fn line_of(text: &str, name: &str) -> usize {
     let begins = |line: &str| {
@@ -271,9 +311,38 @@ fn one_line(error: &serde_saphyr::Error) -> String {
 mod tests {
     use super::*;
 
+    use crate::config::{Layers, load_profiles};
+
+    fn load(directory: &Path, variables: &[(&str, &str)]) -> Profiles {
+        let environment = Environment::for_test(variables);
+        let layers = Layers::at(&environment, directory);
+        load_profiles(&layers).unwrap().value
+    }
+
+    #[test]
+    fn an_address_is_compared_by_scheme_host_and_port() {
+        for (base, expected) in [
+            ("https://api.z.ai/api/paas/v4", "https://api.z.ai"),
+            ("HTTPS://API.Z.AI:443", "https://api.z.ai"),
+            ("https://api.z.ai@evil.example/v4", "https://evil.example"),
+            (
+                "https://api.z.ai.evil.example",
+                "https://api.z.ai.evil.example",
+            ),
+            ("http://api.z.ai", "http://api.z.ai"),
+            ("https://api.z.ai:8443/", "https://api.z.ai:8443"),
+            (
+                "https://evil.example?https://api.z.ai/",
+                "https://evil.example",
+            ),
+        ] {
+            assert_eq!(origin(base), expected, "{base}");
+        }
+    }
+
     #[test]
     fn the_built_in_profiles_can_be_resolved() {
-        let profiles = Profiles::load(Path::new("/nonexistent")).unwrap();
+        let profiles = load(Path::new("/nonexistent"), &[]);
         assert_eq!(profiles.default_name(), Some("default-cheap"));
         assert_eq!(profiles.doctor_name(), Some("strong-doctor"));
         assert_eq!(
@@ -307,10 +376,9 @@ mod tests {
     }
 
     #[test]
-    fn a_projects_file_replaces_the_built_in_profiles() {
+    fn the_users_file_replaces_the_built_in_profiles() {
         let project = tempfile::tempdir().unwrap();
-        let file = project.path().join(Profiles::FILE);
-        std::fs::create_dir(project.path().join("config")).unwrap();
+        let file = project.path().join("models.yaml");
         std::fs::write(
             &file,
             "profiles:\n  mine:\n    litellm_model: openai/x\n    max_output_tokens: 10\n    \
@@ -318,7 +386,8 @@ mod tests {
              output_cost_per_token: 0.0000022\n",
         )
         .unwrap();
-        let profiles = Profiles::load(project.path()).unwrap();
+        let user = project.path().display().to_string();
+        let profiles = load(Path::new("/nonexistent"), &[("RALPH_CONFIG_DIR", &user)]);
         assert_eq!(profiles.default_name(), Some("mine"));
         assert_eq!(profiles.doctor_name(), None);
         let mine = profiles.resolve("mine").unwrap();

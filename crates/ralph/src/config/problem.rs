@@ -1,18 +1,19 @@
 //! What can be wrong with a configuration file.
 
-use std::io;
 use std::path::{Path, PathBuf};
+
+use super::regular::{FileProblem, read_regular};
 
 /// Why a configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// It cannot be read.
-    #[error("cannot read `{}`: {source}", path.display())]
+    #[error("cannot read `{}`: {problem}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
         /// Why not.
-        source: io::Error,
+        problem: FileProblem,
     },
     /// It is larger than any configuration file should be.
     #[error("`{}` has {size} bytes, at most {limit} are read", path.display())]
@@ -55,19 +56,27 @@ impl ConfigError {
 /// The largest configuration file that is read.
 const MAX_BYTES: u64 = 256 * 1024;
 
-/// Returns the text of a configuration file of a sane size.
-pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
-    let failed = |source| ConfigError::Read {
+/// Returns the text of a configuration file that is a regular file below `root`, of a sane size.
+pub(super) fn read(path: &Path, root: &Path) -> Result<String, ConfigError> {
+    let failed = |problem| ConfigError::Read {
         path: path.to_owned(),
-        source,
+        problem,
     };
-    let size = std::fs::metadata(path).map_err(failed)?.len();
-    if size > MAX_BYTES {
+    let file = read_regular(path, root, MAX_BYTES).map_err(failed)?;
+    if file.size > MAX_BYTES {
         return Err(ConfigError::TooLarge {
             path: path.to_owned(),
-            size,
+            size: file.size,
             limit: MAX_BYTES,
         });
     }
-    std::fs::read_to_string(path).map_err(failed)
+    String::from_utf8(file.bytes).map_err(|_| {
+        let error = std::io::Error::new(std::io::ErrorKind::InvalidData, "it is not UTF-8");
+        failed(error.into())
+    })
+}
+
+/// Returns the text of a file of the user's own configuration, which may be a link to anywhere.
+pub(super) fn read_own(path: &Path) -> Result<String, ConfigError> {
+    read(path, Path::new("/"))
 }

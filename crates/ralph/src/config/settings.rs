@@ -5,7 +5,7 @@ use std::path::Path;
 use ralph_core::net::ProviderTool;
 use serde::{Deserialize, Serialize};
 
-use super::problem::{self, ConfigError};
+use super::problem::ConfigError;
 use super::values::{Cpus, Memory};
 
 /// The commented file with all defaults.
@@ -196,14 +196,6 @@ impl Default for MonitoringSettings {
 impl Settings {
     /// The name of the file.
     pub const FILE: &'static str = "ralph.toml";
-
-    /// Returns the settings that hold in a directory: the nearest `ralph.toml`, or the defaults.
-    pub fn load(directory: &Path) -> Result<Self, ConfigError> {
-        super::find(directory, Self::FILE).map_or_else(
-            || Ok(Self::default()),
-            |path| Self::parse(&path, &problem::read(&path)?),
-        )
-    }
 
     /// Parses the text of a `ralph.toml`; what it does not set has its default.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {

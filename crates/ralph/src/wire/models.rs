@@ -18,7 +18,7 @@ use ralph_providers::model::http::{
 use ralph_providers::model::{Absent, RecordedReply, Replay, Scripted};
 
 use crate::cli::CliError;
-use crate::config::{Environment, Profiles};
+use crate::config::{Environment, Layers, Profiles, load_profiles, origin};
 
 /// What the name of a model begins with that only an agent asks.
 const AGENT: &str = "agent:";
@@ -72,9 +72,14 @@ impl Models {
         Ok(Arc::new(self.http(choice)?))
     }
 
+    /// Returns the profiles in force in the working directory.
+    fn profiles(&self) -> Result<Profiles, CliError> {
+        Ok(load_profiles(&Layers::of(&self.environment))?.value)
+    }
+
     /// Returns the model of a profile of the project in the working directory.
     pub(crate) fn of_profile(&self, name: &str) -> Result<ChosenModel, CliError> {
-        let profiles = Profiles::load(self.environment.directory())?;
+        let profiles = self.profiles()?;
         let mut choice = profiles.resolve(name)?.choice(name);
         choice.model = absolute_script(&choice.model, self.environment.directory());
         choice.price = choice.price.or(listed_price(&profiles, &choice.model)?);
@@ -87,21 +92,27 @@ impl Models {
 
     /// Returns the prices of the project in the working directory, if it has any of its own.
     pub(crate) fn prices(&self) -> Result<PriceBook, CliError> {
-        let profiles = Profiles::load(self.environment.directory())?;
+        let profiles = self.profiles()?;
         Ok(profiles.prices()?.unwrap_or_default())
     }
 
     /// Returns the profile that is marked for the doctor; none if the file cannot be read, which is
     /// told when a profile of it is chosen.
     pub(crate) fn doctor_profile(&self) -> Option<String> {
-        let profiles = Profiles::load(self.environment.directory()).ok()?;
+        let profiles = self.profiles().ok()?;
         profiles.doctor_name().map(str::to_owned)
     }
 
     /// Returns whether a model's key is there; none for models that need no network.
     pub(crate) fn key_status(&self, choice: &ModelChoice) -> Option<KeyStatus> {
         let endpoint = Endpoint::of(choice).ok().filter(|_| !choice.is_local())?;
-        let found_in = self.key(&endpoint).map(|(variable, _)| variable.clone());
+        let key = self
+            .base(&endpoint)
+            .map(|base| self.key(choice, &endpoint, &base));
+        let found_in = match key {
+            Some(Ok(Some((variable, _)))) => Some(variable),
+            Some(Ok(None) | Err(_)) | None => None,
+        };
         Some(KeyStatus {
             found_in,
             variables: endpoint.key_variables,
@@ -109,11 +120,71 @@ impl Models {
         })
     }
 
-    fn key<'a>(&'a self, endpoint: &'a Endpoint) -> Option<(&'a String, &'a str)> {
-        endpoint
-            .key_variables
-            .iter()
-            .find_map(|name| Some((name, self.environment.credential(name)?)))
+    /// Returns the key for an address, with its variable. A key goes only to the host that its
+    /// provider owns, to one that the environment names, or to one that the user's own `models.yaml`
+    /// names with this very variable.
+    fn key(
+        &self,
+        choice: &ModelChoice,
+        endpoint: &Endpoint,
+        base: &str,
+    ) -> Result<Option<(String, &str)>, CliError> {
+        let mut kept_back = None;
+        for name in &endpoint.key_variables {
+            let Some(value) = self.environment.credential(name) else {
+                continue;
+            };
+            if self.goes_to_owner(choice, endpoint, name, base)
+                || self.profiles()?.sends_key(name, base)
+            {
+                return Ok(Some((name.clone(), value)));
+            }
+            kept_back = kept_back.or(Some(name));
+        }
+        match kept_back {
+            Some(name) if endpoint.needs_key => Err(self.kept_back(choice, name, base)),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// Reports whether a variable is the provider's own, and the address is the provider's usual one or
+    /// the one that the environment gives for it.
+    fn goes_to_owner(
+        &self,
+        choice: &ModelChoice,
+        endpoint: &Endpoint,
+        variable: &str,
+        base: &str,
+    ) -> bool {
+        let usual = ModelChoice {
+            api_base: None,
+            api_key_env: None,
+            ..choice.clone()
+        };
+        let Ok(usual) = Endpoint::of(&usual) else {
+            return false;
+        };
+        let mut addresses = endpoint.base_variables.iter();
+        let is_named = addresses.any(|name| {
+            let address = self.environment.api_address(name);
+            address.is_some_and(|address| origin(address) == origin(base))
+        });
+        let is_usual = usual
+            .usual_base
+            .is_some_and(|usual| origin(&usual) == origin(base));
+        usual.key_variables.iter().any(|own| own == variable) && (is_usual || is_named)
+    }
+
+    fn kept_back(&self, choice: &ModelChoice, variable: &str, base: &str) -> CliError {
+        let file = Layers::of(&self.environment).user_path("models.yaml");
+        CliError::usage(
+            format!("model `{}` cannot be asked", choice.model),
+            format!(
+                "`{variable}` is not sent to {}: only your own configuration says where credentials go",
+                origin(base)
+            ),
+            format!("put a profile with this `api_base` and `api_key_env` into {file}"),
+        )
     }
 
     fn http(&self, choice: &ModelChoice) -> Result<HttpModel, CliError> {
@@ -135,12 +206,14 @@ impl Models {
                 ),
             )
         })?;
-        let credential = self.key(&endpoint).map(|(variable, value)| {
-            Arc::new(Credential {
-                variable: variable.clone(),
-                secret: Secret::new(value.to_owned()),
-            })
-        });
+        let credential = self
+            .key(choice, &endpoint, &base)?
+            .map(|(variable, value)| {
+                Arc::new(Credential {
+                    variable,
+                    secret: Secret::new(value.to_owned()),
+                })
+            });
         if credential.is_none() && endpoint.needs_key {
             return Err(CliError::usage(
                 format!("model `{name}` cannot be asked"),

@@ -65,7 +65,7 @@ fn a_command_line_that_makes_no_sense_is_refused() {
         ),
         (
             &["."],
-            "cannot read the task file `.` — Is a directory (os error 21) — name another file, or write one with `ralph init`",
+            "cannot read the task file `.` — it is a directory, not a regular file — name another file, or write one with `ralph init`",
         ),
     ] {
         refused(&project, project.run_with(args), 2, line);

@@ -152,12 +152,12 @@ fn the_plan_says_that_hosts_are_listed_in_vain() {
         "note: `allowed` has no effect with the policy `deny`: set `policy = \"allowlist\"`\n";
     for (policy, is_told) in [("", true), ("policy = \"allowlist\"\n", false)] {
         let settings = format!("[sandbox.network]\n{policy}allowed = [\"a.example\"]\n");
-        std::fs::write(project.repo().join("ralph.toml"), settings).unwrap();
+        project.configure("ralph.toml", &settings);
         let plan = project.run_with(&["--dry-run"]).expect(0);
         assert_eq!(plan.stdout.contains(note), is_told, "{}", plan.stdout);
     }
     let settings = "[sandbox.network]\nallowed = [\"https://a.example\"]\n";
-    std::fs::write(project.repo().join("ralph.toml"), settings).unwrap();
+    project.configure("ralph.toml", settings);
     let refused = project.run_with(&["--dry-run"]).expect(2);
     assert_eq!(
         refused.stderr,

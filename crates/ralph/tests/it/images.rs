@@ -355,6 +355,12 @@ fn a_run_gets_its_projects_image_as_the_base_commit_says() {
     let project = greeted(&format!("hello-{}", std::process::id()));
     // What lies around decides nothing.
     std::fs::write(project.repo().join(".agent-loop/greeting"), "changed").unwrap();
+    let refused = project.run().expect(2);
+    assert!(
+        refused.stderr.contains(".agent-loop/Dockerfile.sandbox"),
+        "{refused:?}"
+    );
+    project.ralph(&["trust", "--yes"]).expect(0);
 
     let first = project.run().expect(0);
     let plan = project.told("run_created", "plan").remove(0);
@@ -376,6 +382,7 @@ fn a_run_whose_image_cannot_be_made_does_not_start() {
     let project = greeted("hello");
     project.git(&["rm", "--quiet", ".agent-loop/Dockerfile.sandbox"]);
     project.commit(".agent-loop/dependencies", "jq\njq; rm -rf /\n");
+    project.ralph(&["trust", "--yes"]).expect(0);
     let ended = project.run().expect(1);
     let line = "ralph: `.agent-loop/dependencies` line 2 — `jq; rm -rf /` is no package: one package per line — correct the file, and commit it\n";
     assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", line));

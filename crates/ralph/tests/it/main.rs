@@ -48,5 +48,6 @@ mod talking;
 mod test_changes;
 mod test_counts;
 mod tokens;
+mod trust;
 mod usage;
 mod verdicts;

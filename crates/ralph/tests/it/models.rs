@@ -55,9 +55,7 @@ fn project(api: &FakeModelApi) -> Project {
         script.display(),
         api.url()
     );
-    let directory = project.repo().join("config");
-    fs::create_dir(&directory).unwrap();
-    fs::write(directory.join("models.yaml"), config).unwrap();
+    project.configure("models.yaml", &config);
     project
 }
 
@@ -251,7 +249,7 @@ fn the_doctor_is_asked_by_its_own_profile_and_its_advice_switches_the_model() {
     });
     let script = project.path("doctor.jsonl");
     fs::write(&script, json!({"reply": report}).to_string()).unwrap();
-    let config = project.repo().join("config/models.yaml");
+    let config = project.own_file("models.yaml");
     let profiles = fs::read_to_string(&config).unwrap();
     let doctor = format!(
         "  doctor:\n    litellm_model: scripted:{}\n    max_output_tokens: 10\n",
@@ -281,16 +279,11 @@ fn money_alone_is_no_limit_for_a_model_without_a_price() {
     assert_eq!(linted["findings"].as_array().unwrap().len(), 1);
     project.ralph(&["run"]).expect(12);
     assert_eq!(api.heard(), []);
-    // A price map that the project names is as good as a price in the profile.
+    // A price map that the user names is as good as a price in the profile.
     let prices = json!({"two": {"litellm_provider": "acme", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}});
-    let config = project.repo().join("config");
-    fs::write(config.join("prices.json"), prices.to_string()).unwrap();
-    let text = fs::read_to_string(config.join("models.yaml")).unwrap();
-    fs::write(
-        config.join("models.yaml"),
-        format!("price_file: prices.json\n{text}"),
-    )
-    .unwrap();
+    project.configure("prices.json", &prices.to_string());
+    let text = fs::read_to_string(project.own_file("models.yaml")).unwrap();
+    project.configure("models.yaml", &format!("price_file: prices.json\n{text}"));
     project.ralph(&["lint"]).expect(0);
 }
 

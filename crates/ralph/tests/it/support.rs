@@ -1,6 +1,6 @@
 //! A home and a project of their own for every test, and runs that stand where a test needs them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,10 +61,22 @@ impl Ralph {
             .args(args)
             .env_clear()
             .env("RALPH_HOME", self.home.path())
+            .env("RALPH_CONFIG_DIR", self.own_config())
             .env("PATH", "/usr/bin:/bin")
             .current_dir(self.project.path())
             .stdin(Stdio::null());
         command
+    }
+
+    /// Returns the directory of the user's own configuration, which is not there at first.
+    pub(crate) fn own_config(&self) -> PathBuf {
+        self.home.path().join("own-config")
+    }
+
+    /// Writes a file of the user's own configuration.
+    pub(crate) fn configure(&self, name: &str, text: &str) {
+        std::fs::create_dir_all(self.own_config()).unwrap();
+        std::fs::write(self.own_config().join(name), text).unwrap();
     }
 
     /// Runs a command to its end.

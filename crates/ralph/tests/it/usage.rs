@@ -84,7 +84,7 @@ fn every_failure_is_one_line_and_exit_1() {
         str![[r"
 ralph: there are no runs yet — nothing has been started with this state directory — start one with `ralph run`
 ralph: there is no task file `ralph_task.md` — nothing has that name — name another file, or write one with `ralph init`
-ralph: cannot read `.` — Is a directory (os error 21) — name a task file that you can read
+ralph: cannot read `.` — it is a directory, not a regular file — name a task file that you can read
 ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
 ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
 ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`

@@ -6,6 +6,12 @@ use super::super::CredentialKind::{AnthropicApiKey, AnthropicGateway, AnthropicO
 use super::super::{Agents, ModelNeeded, Output, Preset, PromptForm, Timeouts, UnknownAgent};
 use super::{built_in, settings};
 
+fn with(text: &str) -> Result<Agents, crate::agent::AgentsError> {
+    let mut agents = Agents::built_in();
+    agents.extend(text)?;
+    Ok(agents)
+}
+
 #[test]
 fn the_built_in_agents() {
     let agents = Agents::built_in();
@@ -111,7 +117,7 @@ fn a_credential_is_told_by_its_variables() {
 
 #[test]
 fn a_project_adds_agents_and_changes_keys() {
-    let agents = Agents::with(
+    let agents = with(
         "[mine]\ncommand = [\"my-agent\", \"--once\"]\nprompt = \"argument\"\n\
          [claude.environment]\nMORE = \"1\"\n[claude.timeouts]\nidle_seconds = 60\n\
          [fast]\nlike = \"claude\"\nmodel_arguments = []\nhosts = [\"example.com\"]\n",
@@ -213,7 +219,7 @@ fn what_has_no_meaning_is_an_error_with_its_place() {
             ),
         ),
     ] {
-        let error = Agents::with(text).unwrap_err();
+        let error = with(text).unwrap_err();
         assert_eq!((error.offset, error.why.as_str()), expected, "{text}");
     }
 }

@@ -149,11 +149,11 @@ fn named(args: &BuildArgs, base: &Base) -> Result<ImageName, CliError> {
 }
 
 fn dockerfile(context: &Context, path: &Path) -> Result<Vec<u8>, CliError> {
-    read(&context.environment().directory().join(path)).map_err(|error| {
+    read(path, context).map_err(|error| {
         CliError::runtime(
             format!("cannot read the Dockerfile `{}`", path.display()),
             error.to_string(),
-            "name a file that you can read",
+            error.hint(),
         )
     })
 }

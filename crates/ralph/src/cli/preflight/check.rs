@@ -12,6 +12,7 @@ pub(super) enum Check {
     Settings,
     Task,
     Repository,
+    Trust,
     Agent,
     Credential,
     Model,
@@ -23,12 +24,13 @@ pub(super) enum Check {
 
 impl Check {
     /// All checks, in the order in which they are told.
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Git,
         Self::State,
         Self::Settings,
         Self::Task,
         Self::Repository,
+        Self::Trust,
         Self::Agent,
         Self::Credential,
         Self::Model,
@@ -46,6 +48,7 @@ impl Check {
             Self::Settings => "settings",
             Self::Task => "task file",
             Self::Repository => "repository",
+            Self::Trust => "trust",
             Self::Agent => "agent",
             Self::Credential => "credential",
             Self::Model => "model",
@@ -64,6 +67,7 @@ impl Check {
             Self::Settings => Some(project::settings(ground)),
             Self::Task => project::task(ground),
             Self::Repository => project::repository(ground).await,
+            Self::Trust => project::trust(ground).await,
             Self::Agent => agent::preset(ground).await,
             Self::Credential => agent::credential(ground).await,
             Self::Model => Some(project::model(ground)),
@@ -85,6 +89,7 @@ impl Check {
             Self::Git
             | Self::State
             | Self::Settings
+            | Self::Trust
             | Self::Credential
             | Self::Model
             | Self::Sandbox

@@ -13,7 +13,7 @@ use crate::cli::care_args::PreflightArgs;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::{agent, container, lint as lint_command, planning};
-use crate::config::{Profiles, Settings};
+use crate::config::{FileProblem, Profiles, Settings};
 use crate::wire::Wiring;
 
 /// A task file that was named, or that is in the working directory.
@@ -23,7 +23,7 @@ pub(super) struct Task {
     /// Where it is.
     pub(super) path: PathBuf,
     /// What there is to say about it, or why it cannot be read.
-    pub(super) report: Result<Report, std::io::Error>,
+    pub(super) report: Result<Report, FileProblem>,
 }
 
 /// Who does the work of the run that would be started.
@@ -88,8 +88,7 @@ pub(super) struct Ground<'a> {
 impl<'a> Ground<'a> {
     /// Reads everything that the checks look at. What cannot be read is told by the check it belongs to.
     pub(super) async fn read(args: PreflightArgs, context: &'a Context) -> Self {
-        let directory = context.environment().directory();
-        let task = find(args.file.as_deref(), directory);
+        let task = find(args.file.as_deref(), context);
         let args = run_args(args);
         let wiring = context.wiring_to_look();
         let settings = context.settings();
@@ -135,15 +134,15 @@ impl Task {
 }
 
 /// Finds the task file: the one that was named, or else the usual one if it is there.
-fn find(named: Option<&Path>, directory: &Path) -> Option<Task> {
+fn find(named: Option<&Path>, context: &Context) -> Option<Task> {
     let file = named.unwrap_or(Path::new(TASK_FILE));
-    let path = directory.join(file);
-    if named.is_none() && !path.exists() {
+    let path = context.environment().directory().join(file);
+    if named.is_none() && path.symlink_metadata().is_err() {
         return None;
     }
     Some(Task {
         shown: file.display().to_string(),
-        report: lint_command::read(&path).map(|bytes| lint::check(&bytes)),
+        report: lint_command::read(file, context).map(|bytes| lint::check(&bytes)),
         path: path.canonicalize().unwrap_or(path),
     })
 }

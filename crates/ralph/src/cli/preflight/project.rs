@@ -1,16 +1,14 @@
 //! What the project must have: settings, a task, a repository, a model.
 
-use std::io::ErrorKind;
-
 use ralph_core::lint::Severity;
 use ralph_core::ports::Problem;
 
 use super::ground::{Ground, Task, Worker};
-use crate::cli::agent;
 use crate::cli::checks::Outcome;
 use crate::cli::error::CliError;
 use crate::cli::planning::{self, Source};
-use crate::cli::secrets;
+use crate::cli::{agent, secrets, trust};
+use crate::terminal::format;
 
 /// `ralph.toml` and `config/models.yaml` say something that has a meaning.
 pub(super) fn settings(ground: &Ground<'_>) -> Outcome {
@@ -35,7 +33,7 @@ pub(super) fn task(ground: &Ground<'_>) -> Option<Outcome> {
     let Task { shown, report, .. } = ground.task.as_ref()?;
     let report = match report {
         Ok(report) => report,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
+        Err(error) if error.is_missing() => {
             return Some(Outcome::failed(
                 format!("there is no task file `{shown}`"),
                 "name another file, or write one with `ralph init`",
@@ -44,7 +42,7 @@ pub(super) fn task(ground: &Ground<'_>) -> Option<Outcome> {
         Err(error) => {
             return Some(Outcome::failed(
                 format!("cannot read `{shown}`: {error}"),
-                "name a task file that you can read",
+                error.hint(),
             ));
         }
     };
@@ -77,6 +75,42 @@ pub(super) async fn repository(ground: &Ground<'_>) -> Option<Outcome> {
             source.base.short()
         )),
         Err(error) => error.into(),
+    })
+}
+
+/// What the repository's files propose is approved, and they set nothing that only the user may set. None
+/// if they propose nothing.
+pub(super) async fn trust(ground: &Ground<'_>) -> Option<Outcome> {
+    let file = ground.task.as_ref().map(|task| task.path.as_path());
+    let task = file.zip(ground.usable_task());
+    let git = ground.context.git_to_look();
+    let review = match trust::review(&ground.args, task, &git, ground.context).await {
+        Ok(review) => review,
+        // Another check reports what cannot be read.
+        Err(_) if ground.context.environment().dotenv_problem().is_none() => return None,
+        Err(error) => return Some(error.into()),
+    };
+    let refused = review.overreach.iter().map(|overreach| Problem {
+        what: format!(
+            "{} may not set `{}`: {}",
+            overreach.file, overreach.key, overreach.allows
+        ),
+        fix: "remove it, or put it into your own configuration".to_owned(),
+    });
+    let pending = review.pending.iter().map(|proposal| Problem {
+        what: format!(
+            "{}: {} = {} is not approved: {}",
+            proposal.file, proposal.key, proposal.value, proposal.allows
+        ),
+        fix: "see and approve it with `ralph trust`".to_owned(),
+    });
+    let problems: Vec<Problem> = refused.chain(pending).collect();
+    let approved = review.approved.len();
+    (approved > 0 || !problems.is_empty()).then(|| {
+        Outcome::of(problems, || {
+            let count = format::plural(approved as u64, "proposal", "proposals");
+            format!("{count} of this repository approved")
+        })
     })
 }
 

@@ -10,6 +10,7 @@ use ralph_core::ports::Problem;
 use crate::cli::checks::{Checks, Outcome};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::trust::{Effect, Review};
 use crate::wire::Wiring;
 use crate::wire::image::{Base, Project, Recipe};
 
@@ -53,6 +54,10 @@ pub(super) async fn build(
     } else {
         let name = directory.file_name().unwrap_or_default();
         let name = name.to_string_lossy().into_owned();
+        if let Some(problem) = unapproved(&config, context)? {
+            checks.add(PROJECT, problem.into())?;
+            return Ok(None);
+        }
         recipe.project = Some(Project { name, config });
         match add(PROJECT, &recipe, plan, checks, wiring).await? {
             Some(image) => image,
@@ -62,6 +67,22 @@ pub(super) async fn build(
     Ok(Some(ContainerPlan {
         image,
         ..plan.clone()
+    }))
+}
+
+/// Returns why the layer of a project is not built: the user did not approve it.
+fn unapproved(config: &ProjectConfig, context: &Context) -> Result<Option<Problem>, CliError> {
+    let effect = Effect {
+        containers: true,
+        profiles: false,
+        agents: false,
+    };
+    let mut review = Review::of_files(&context.layers(), effect)?;
+    review.pending.clear();
+    review.add_config(config, effect);
+    Ok(review.pending.first().map(|proposal| Problem {
+        what: format!("`{}` is not approved: {}", proposal.file, proposal.allows),
+        fix: "see and approve it with `ralph trust`".to_owned(),
     }))
 }
 
@@ -96,7 +117,7 @@ async fn add(
 }
 
 /// Reads the directory in which a project says what its image has; without one, nothing.
-fn project(directory: &Path) -> ProjectConfig {
+pub(in crate::cli) fn project(directory: &Path) -> ProjectConfig {
     let entries = fs::read_dir(directory.join(ProjectConfig::DIRECTORY));
     let files = entries.into_iter().flatten().flatten().filter_map(|entry| {
         let metadata = entry.metadata().ok()?;

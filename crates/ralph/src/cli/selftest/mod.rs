@@ -20,3 +20,4 @@ mod upstream;
 mod walls;
 
 pub(super) use command::run;
+pub(super) use image::project;

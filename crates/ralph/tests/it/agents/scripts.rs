@@ -60,7 +60,7 @@ fn flags_that_make_no_sense_are_refused() {
         (
             &["--agent", "cluade"][..],
             "ralph: there is no agent `cluade` — there are `claude`, `codex`, `command`, `opencode` — \
-             name one of them, or describe it in config/agents.toml\n",
+             name one of them, or describe it in your own agents.toml\n",
         ),
         (
             &["--agent", "command", "--engine", "actions"],
@@ -92,8 +92,7 @@ fn only_a_credential_that_the_agent_can_use_is_used() {
     let project = with_script("true");
     let agents = "[keys]\nlike = \"claude\"\ncredentials = [{ kind = \"anthropic-api-key\", \
                   environment = { ANTHROPIC_API_KEY = \"{token}\" } }]\n";
-    std::fs::create_dir(project.repo().join("config")).unwrap();
-    std::fs::write(project.repo().join("config/agents.toml"), agents).unwrap();
+    project.configure("agents.toml", agents);
     let login = format!("sk-ant-{}-{}", "oat01", "Canary7x".repeat(6));
     let project = project.env("CLAUDE_CODE_OAUTH_TOKEN", login);
     let missing = project.ralph(&["run", "--agent", "keys"]).expect(1);

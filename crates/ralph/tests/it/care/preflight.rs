@@ -224,8 +224,8 @@ const BROKEN: [Broken; 20] = [
     },
     Broken {
         spoil: |project| {
-            settings(
-                &project,
+            project.configure(
+                "ralph.toml",
                 "[sandbox]\nimage = \"ralph-base:bookworm\"\n[sandbox.resources]\ncpus = 4096\n",
             );
             project
@@ -248,8 +248,8 @@ const BROKEN: [Broken; 20] = [
     },
     Broken {
         spoil: |project| {
-            settings(
-                &project,
+            project.configure(
+                "ralph.toml",
                 "[sandbox]\nimage = \"ralph-base:bookworm\"\n[sandbox.network]\npolicy = \"allowlist\"\nallowed = [\"a b\"]\n",
             );
             project

@@ -144,7 +144,7 @@ fn the_task_chooses_its_agent_and_the_flags_win() {
     for (args, told) in [
         (
             &["--agent", "clod"][..],
-            "  FAIL: agent — there is no agent `clod`: there are `claude`, `codex`, `command`, `opencode` — name one of them, or describe it in config/agents.toml\n",
+            "  FAIL: agent — there is no agent `clod`: there are `claude`, `codex`, `command`, `opencode` — name one of them, or describe it in your own agents.toml\n",
         ),
         (
             &["--engine", "actions", "--agent", "claude"],
@@ -199,7 +199,7 @@ fn an_agent_in_a_container_is_looked_at_with_its_network() {
     }
     let project = machine_with_key();
     let settings = "[sandbox.network]\npolicy = \"allowlist\"\nallowed = [\"github.com\", \"*.example.org:8443\"]\n";
-    let write = |text: String| fs::write(project.repo().join("ralph.toml"), text).unwrap();
+    let write = |text: String| project.configure("ralph.toml", &text);
     write(settings.to_owned());
     let args = ["preflight", "--agent", "claude", "--sandbox", "docker"];
     let ended = project.ralph(&args).expect(0);

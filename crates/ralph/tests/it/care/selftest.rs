@@ -92,6 +92,10 @@ fn the_layer_of_a_project_is_tried_out_and_kept() {
     fs::create_dir(&directory).unwrap();
     let layer = directory.join("Dockerfile.sandbox");
     fs::write(&layer, "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nENV LAYER=1\n").unwrap();
+    let refused = ralph.run(&["selftest", "--offline"]);
+    let line = "  FAIL: build project image — `.agent-loop/Dockerfile.sandbox` is not approved: ";
+    assert!(refused.stdout.contains(line), "{refused:?}");
+    assert_eq!(ralph.run(&["trust", "--yes"]).code, 0);
     let seen = ralph.run(&["selftest", "--offline"]);
     let start = "  PASS: build project image — ";
     let built = seen
@@ -112,6 +116,7 @@ fn the_layer_of_a_project_is_tried_out_and_kept() {
     assert!(kept.contains("LAYER=1"), "{kept}");
 
     fs::write(&layer, "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nRUN exit 3\n").unwrap();
+    assert_eq!(ralph.run(&["trust", "--yes"]).code, 0);
     let seen = ralph.run(&["selftest", "--offline", "--json"]);
     assert_eq!(seen.code, 1, "{seen:?}");
     let (statuses, problem) = summary(&seen);

@@ -172,6 +172,18 @@ impl Project {
         self.path("home")
     }
 
+    /// Returns a file of the user's own configuration.
+    pub(crate) fn own_file(&self, name: &str) -> PathBuf {
+        self.path("user/.config/ralph").join(name)
+    }
+
+    /// Writes a file of the user's own configuration.
+    pub(crate) fn configure(&self, name: &str, text: &str) {
+        let path = self.own_file(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
     pub(crate) fn task(&self) -> PathBuf {
         self.repo().join("ralph_task.md")
     }

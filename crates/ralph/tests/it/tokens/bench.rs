@@ -55,12 +55,10 @@ impl Bench {
         self.programs.path()
     }
 
-    /// Describes an agent `mine` in the project.
+    /// Describes an agent `mine` in the user's own configuration.
     pub(crate) fn describe_mine(&self) {
-        let directory = self.ralph.project().join("config");
-        fs::create_dir(&directory).unwrap();
         let text = "[mine]\ncommand = [\"my-agent\"]\n";
-        fs::write(directory.join("agents.toml"), text).unwrap();
+        self.ralph.configure("agents.toml", text);
     }
 
     pub(crate) fn home(&self) -> PathBuf {

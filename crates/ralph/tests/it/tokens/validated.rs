@@ -174,7 +174,7 @@ fn without_the_api_nothing_is_kept_unless_somebody_wants_it() {
         (
             &["store-token", "--agent", "something-else"],
             2,
-            "there is no agent `something-else` — there are `claude`, `codex`, `opencode`, `cursor`, `command`, `mine` — name one of them, or describe it in config/agents.toml",
+            "there is no agent `something-else` — there are `claude`, `codex`, `opencode`, `cursor`, `command`, `mine` — name one of them, or describe it in your own agents.toml",
         ),
         (
             &["store-token", "--agent", "cursor"],

@@ -1,0 +1,32 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Arguments of `trust`.
+#[derive(Debug, Args)]
+pub struct TrustArgs {
+    /// The repository, or a task file in it [default: the working directory]
+    pub path: Option<PathBuf>,
+    /// What to do besides showing.
+    #[command(flatten)]
+    pub task: TrustTask,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `trust` does besides showing.
+#[derive(Debug, Args)]
+pub struct TrustTask {
+    /// Approve all proposals without asking
+    #[arg(long, conflicts_with_all = ["list", "revoke"])]
+    pub yes: bool,
+    /// List what is approved, of all repositories
+    #[arg(long, conflicts_with_all = ["path", "revoke"])]
+    pub list: bool,
+    /// End all approvals of the repository
+    #[arg(long)]
+    pub revoke: bool,
+}

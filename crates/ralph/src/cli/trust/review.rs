@@ -1,0 +1,243 @@
+//! Collects what a repository's files ask for, and sorts it by what the user approved.
+
+use std::path::Path;
+
+use ralph_core::id::{CommitId, Digest};
+use ralph_core::image::{ConfigKind, FileKind, ProjectConfig};
+use ralph_core::task::Contract;
+use ralph_core::trust::{Authority, Overreach, Proposal, Scope, TrustFile, judge, rule};
+use ralph_engine::durable::StoreError;
+use ralph_engine::git::HostGit;
+use serde_json::Value;
+
+use crate::cli::error::CliError;
+use crate::config::{
+    Approvals, Layers, Settings, TrustFindings, load_agents, load_profiles, load_settings,
+    project_root,
+};
+
+/// Which parts of the configuration have an effect on a run.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::cli) struct Effect {
+    pub(in crate::cli) containers: bool,
+    pub(in crate::cli) profiles: bool,
+    pub(in crate::cli) agents: bool,
+}
+
+impl Effect {
+    /// Everything, for a look at the whole repository.
+    pub(in crate::cli) const ALL: Self = Self {
+        containers: true,
+        profiles: true,
+        agents: true,
+    };
+
+    fn has(self, scope: Scope) -> bool {
+        match scope {
+            Scope::Every => true,
+            Scope::Containers => self.containers,
+            Scope::Profiles => self.profiles,
+            Scope::Agents => self.agents,
+        }
+    }
+}
+
+/// What a repository's files ask for, sorted.
+#[derive(Debug)]
+pub(in crate::cli) struct Review {
+    /// Proposals without an approval.
+    pub(in crate::cli) pending: Vec<Proposal>,
+    /// Proposals that the user approved.
+    pub(in crate::cli) approved: Vec<Proposal>,
+    /// Values that only the user's own configuration may set.
+    pub(in crate::cli) overreach: Vec<Overreach>,
+    /// Values that are not used because the user chose a stronger one.
+    pub(in crate::cli) notes: Vec<String>,
+    approvals: Approvals,
+}
+
+impl Review {
+    /// Reads the configuration files of a directory's repository.
+    pub(in crate::cli) fn of_files(layers: &Layers, effect: Effect) -> Result<Self, CliError> {
+        let mut findings = load_settings(layers)?.findings;
+        if effect.profiles {
+            findings.extend(load_profiles(layers)?.findings);
+        }
+        if effect.agents {
+            findings.extend(load_agents(layers)?.findings);
+        }
+        let mut review = Self {
+            pending: Vec::new(),
+            approved: Vec::new(),
+            overreach: Vec::new(),
+            notes: Vec::new(),
+            approvals: layers.approvals().clone(),
+        };
+        review.add(findings, effect);
+        Ok(review)
+    }
+
+    /// Adds what a task file asks for. `repository` is the one that it makes the run work on, unless
+    /// the user named it.
+    pub(in crate::cli) fn add_task(
+        &mut self,
+        file: &Path,
+        contract: &Contract,
+        repository: Option<&Path>,
+        (layers, effect): (&Layers, Effect),
+    ) -> Result<(), CliError> {
+        let settings = load_settings(layers)?.value;
+        let home = project_root(file.parent().unwrap_or(file));
+        let name = file
+            .strip_prefix(home)
+            .unwrap_or(file)
+            .display()
+            .to_string();
+        let mut proposals = larger(&name, contract, &settings);
+        let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
+        if let Some(repository) = repository.filter(|repository| **repository != home)
+            && contract.repo_url.is_some()
+            && let Some(rule) = rule(TrustFile::Task, "repo_url", None)
+        {
+            let value = repository.display().to_string();
+            proposals.push(Proposal::new(&*name, "repo_url", &value, rule));
+        }
+        let findings = TrustFindings {
+            proposals,
+            ..TrustFindings::default()
+        };
+        self.add(findings, effect);
+        Ok(())
+    }
+
+    /// Adds the image that a repository's `.agent-loop` asks for at a commit. A directory that cannot be
+    /// read is reported where the image is made.
+    pub(in crate::cli) async fn add_image(
+        &mut self,
+        repository: &Path,
+        commit: &CommitId,
+        (git, effect): (&HostGit, Effect),
+    ) {
+        if effect.containers
+            && let Ok(config) = git.project_config(repository, commit).await
+        {
+            self.add_config(&config, effect);
+        }
+    }
+
+    /// Adds the image that an `.agent-loop` asks for.
+    pub(in crate::cli) fn add_config(&mut self, config: &ProjectConfig, effect: Effect) {
+        let findings = TrustFindings {
+            proposals: image_proposal(config).into_iter().collect(),
+            ..TrustFindings::default()
+        };
+        self.add(findings, effect);
+    }
+
+    fn add(&mut self, findings: TrustFindings, effect: Effect) {
+        let proposals = findings.proposals.into_iter();
+        for proposal in proposals.filter(|proposal| effect.has(proposal.scope)) {
+            if self.approvals.covers(&proposal) {
+                self.approved.push(proposal);
+            } else {
+                self.pending.push(proposal);
+            }
+        }
+        let overreach = findings.overreach.into_iter();
+        self.overreach
+            .extend(overreach.filter(|overreach| effect.has(overreach.scope)));
+        self.notes.extend(findings.notes);
+    }
+
+    /// Returns the root of the repository.
+    pub(in crate::cli) fn repository(&self) -> &str {
+        self.approvals.repository()
+    }
+
+    /// Reports whether nothing keeps a run from being started.
+    pub(in crate::cli) fn is_clear(&self) -> bool {
+        self.pending.is_empty() && self.overreach.is_empty()
+    }
+
+    /// Returns the values of a proposal's key that were approved before.
+    pub(in crate::cli) fn earlier(&self, proposal: &Proposal) -> Vec<&str> {
+        self.approvals.earlier(proposal)
+    }
+
+    /// Approves everything that is pending.
+    pub(in crate::cli) fn approve(&mut self) -> Result<(), StoreError> {
+        self.approved.append(&mut self.pending);
+        self.approvals.approve(&self.approved)
+    }
+
+    /// Ends all approvals of the repository. Returns how many there were.
+    pub(in crate::cli) fn revoke(&mut self) -> Result<usize, StoreError> {
+        self.approvals.revoke()
+    }
+}
+
+/// Returns the sizes of a task that are above those in force.
+fn larger(name: &str, contract: &Contract, settings: &Settings) -> Vec<Proposal> {
+    let resources = contract.sandbox_resources.unwrap_or_default();
+    let given = &settings.sandbox.resources;
+    let gibibytes = |bytes: u64| Value::from(bytes >> 30);
+    let sizes = [
+        ("vcpu", resources.vcpu, Value::from(given.cpus.number())),
+        (
+            "memory_gib",
+            resources.memory_gib,
+            gibibytes(given.memory.bytes()),
+        ),
+        (
+            "disk_gib",
+            resources.disk_gib,
+            gibibytes(given.disk.bytes()),
+        ),
+    ];
+    let larger = sizes.into_iter().filter_map(|(field, size, in_force)| {
+        let (key, size) = (format!("sandbox_resources.{field}"), size?);
+        let judged = judge(TrustFile::Task, &key, &Value::from(size), Some(&in_force));
+        match judged {
+            (Authority::Proposal, Some(rule)) => {
+                Some(Proposal::new(name, &key, &size.to_string(), rule))
+            }
+            (Authority::Proposal | Authority::Harmless | Authority::UserOnly, _) => None,
+        }
+    });
+    larger.collect()
+}
+
+/// Returns the proposal to build an image from an `.agent-loop`, with the digest of everything that
+/// goes into the build.
+fn image_proposal(config: &ProjectConfig) -> Option<Proposal> {
+    let kind = config.find()?;
+    let path = kind.file();
+    let value = match kind {
+        ConfigKind::Dependencies => {
+            let list = &config.files.get(path)?.bytes;
+            let text = String::from_utf8_lossy(list);
+            let packages = text.lines().map(str::trim);
+            let packages = packages.filter(|line| !line.is_empty() && !line.starts_with('#'));
+            packages.collect::<Vec<_>>().join(" ")
+        }
+        ConfigKind::Dockerfile => content(config),
+    };
+    let rule = rule(TrustFile::AgentLoop, path, None)?;
+    let file = format!("{}/{path}", ProjectConfig::DIRECTORY);
+    Some(Proposal::new(file, path, &value, rule))
+}
+
+/// Returns the digest of all files, with their names and kinds.
+fn content(config: &ProjectConfig) -> String {
+    let mut all = Vec::new();
+    for (path, file) in &config.files {
+        let kind = match file.kind {
+            FileKind::Regular => "file",
+            FileKind::Executable => "program",
+            FileKind::Link => "link",
+        };
+        let digest = Digest::of(&file.bytes);
+        all.extend(format!("{kind} {digest} {path}\0").into_bytes());
+    }
+    Digest::of(&all).to_string()
+}

@@ -1,0 +1,210 @@
+//! What the user approved of a repository's proposals: a file per repository in the state directory.
+
+use std::path::{Path, PathBuf};
+
+use ralph_core::id::Digest;
+use ralph_core::trust::{ApprovedProposal, Proposal};
+use ralph_engine::durable::{self, StoreError};
+use serde::{Deserialize, Serialize};
+
+use super::regular::read_regular;
+
+/// The directory below the state directory.
+const DIRECTORY: &str = "trust";
+
+/// The version of the files' format.
+const VERSION: u32 = 1;
+
+/// More of a file is never read.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// The approvals of one repository.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalRecord {
+    version: u32,
+    /// The root of the repository, with all links followed.
+    pub repository: String,
+    /// The address that it was cloned from, if it has one.
+    pub origin: Option<String>,
+    /// What was approved.
+    pub approved: Vec<ApprovedProposal>,
+}
+
+/// What the user approved of one repository's proposals.
+#[derive(Debug, Clone)]
+pub struct Approvals {
+    path: Option<PathBuf>,
+    record: ApprovalRecord,
+}
+
+impl Approvals {
+    /// Reads the approvals of a repository. Without a state directory, or with a file that cannot be
+    /// read, nothing is approved. A repository with another origin at the same path is another one.
+    pub fn load(state: Option<&Path>, root: &Path) -> Self {
+        let repository = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let origin = origin(&repository);
+        let repository = repository.to_string_lossy().into_owned();
+        let path = state.map(|state| {
+            let digest = Digest::of(repository.as_bytes()).to_string();
+            let name = digest.rsplit(':').next().unwrap_or_default().to_owned();
+            state.join(DIRECTORY).join(format!("{name}.json"))
+        });
+        let stored = path.as_deref().and_then(read);
+        let approved = stored
+            .filter(|stored| stored.repository == repository && stored.origin == origin)
+            .map(|stored| stored.approved);
+        Self {
+            path,
+            record: ApprovalRecord {
+                version: VERSION,
+                repository,
+                origin,
+                approved: approved.unwrap_or_default(),
+            },
+        }
+    }
+
+    /// Reads the approvals of all repositories, in the order of their paths.
+    pub fn all(state: &Path) -> Vec<ApprovalRecord> {
+        let entries = std::fs::read_dir(state.join(DIRECTORY));
+        let mut records: Vec<ApprovalRecord> = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| read(&entry.path()))
+            .collect();
+        records.sort_by(|a, b| a.repository.cmp(&b.repository));
+        records
+    }
+
+    /// Returns the root of the repository.
+    pub fn repository(&self) -> &str {
+        &self.record.repository
+    }
+
+    /// Returns what is approved.
+    pub fn approved(&self) -> &[ApprovedProposal] {
+        &self.record.approved
+    }
+
+    /// Reports whether the user approved exactly this value.
+    pub fn covers(&self, proposal: &Proposal) -> bool {
+        self.record.approved.contains(&proposal.approved())
+    }
+
+    /// Returns the values of the same key that were approved before.
+    pub fn earlier(&self, proposal: &Proposal) -> Vec<&str> {
+        let same_key = |old: &&ApprovedProposal| {
+            old.file == proposal.file && old.key == proposal.key && old.value != proposal.value
+        };
+        let earlier = self.record.approved.iter().filter(same_key);
+        earlier.map(|old| old.value.as_str()).collect()
+    }
+
+    /// Approves these proposals. Approvals of other values of the same keys end: a file that goes
+    /// back to an older content is shown again.
+    pub fn approve(&mut self, proposals: &[Proposal]) -> Result<(), StoreError> {
+        let is_superseded = |old: &ApprovedProposal| {
+            let mut same = proposals
+                .iter()
+                .filter(|new| new.file == old.file && new.key == old.key);
+            same.clone().next().is_some() && !same.any(|new| new.approved() == *old)
+        };
+        self.record.approved.retain(|old| !is_superseded(old));
+        self.add(proposals)
+    }
+
+    /// Approves these proposals and keeps all that were approved before.
+    pub fn add(&mut self, proposals: &[Proposal]) -> Result<(), StoreError> {
+        for proposal in proposals {
+            if !self.covers(proposal) {
+                self.record.approved.push(proposal.approved());
+            }
+        }
+        self.write()
+    }
+
+    /// Ends all approvals of the repository. Returns how many there were.
+    pub fn revoke(&mut self) -> Result<usize, StoreError> {
+        let count = self.record.approved.len();
+        self.record.approved.clear();
+        if count > 0 {
+            self.write()?;
+        }
+        Ok(count)
+    }
+
+    fn write(&self) -> Result<(), StoreError> {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        path.parent().map_or(Ok(()), durable::make_dir)?;
+        // Our own types always serialize.
+        let text = serde_json::to_string_pretty(&self.record).unwrap_or_default();
+        durable::write(path, format!("{text}\n").as_bytes())
+    }
+}
+
+fn read(path: &Path) -> Option<ApprovalRecord> {
+    let file = read_regular(path, path.parent()?, MAX_BYTES).ok()?;
+    let record: ApprovalRecord = serde_json::from_slice(&file.bytes).ok()?;
+    (record.version == VERSION).then_some(record)
+}
+
+/// Returns the address that a repository was cloned from, as its own configuration has it.
+fn origin(repository: &Path) -> Option<String> {
+    let config = repository.join(".git/config");
+    let file = read_regular(&config, repository, MAX_BYTES).ok()?;
+    let text = String::from_utf8_lossy(&file.bytes).into_owned();
+    let mut lines = text
+        .lines()
+        .map(str::trim)
+        .skip_while(|line| *line != "[remote \"origin\"]")
+        .skip(1)
+        .take_while(|line| !line.starts_with('['));
+    lines.find_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        (name.trim() == "url").then(|| value.trim().to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use ralph_core::trust::{TrustFile, rule};
+
+    use super::*;
+
+    fn proposal(value: &str) -> Proposal {
+        let key = "sandbox.network.allowed";
+        let rule = rule(TrustFile::Settings, key, None).unwrap();
+        Proposal::new("ralph.toml", key, value, rule)
+    }
+
+    #[test]
+    fn an_approval_is_for_one_content_of_one_repository() {
+        let directory = tempfile::tempdir().unwrap();
+        let (state, one) = (directory.path().join("state"), directory.path().join("one"));
+        fs::create_dir_all(one.join(".git")).unwrap();
+        let load = |root: &Path| Approvals::load(Some(&state), root);
+        let mut approvals = load(&one);
+        assert!(!approvals.covers(&proposal("a")));
+        approvals.approve(&[proposal("a"), proposal("b")]).unwrap();
+        assert!(load(&one).covers(&proposal("a")) && load(&one).covers(&proposal("b")));
+        assert!(!load(directory.path()).covers(&proposal("a")));
+        approvals.approve(&[proposal("c")]).unwrap();
+        assert!(load(&one).covers(&proposal("c")));
+        assert!(!load(&one).covers(&proposal("a")), "it was superseded");
+        assert_eq!(load(&one).earlier(&proposal("d")), ["c"]);
+        approvals.add(&[proposal("d")]).unwrap();
+        assert!(load(&one).covers(&proposal("c")) && load(&one).covers(&proposal("d")));
+        assert_eq!(Approvals::all(&state).len(), 1);
+        let clone = "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = /elsewhere\n";
+        fs::write(one.join(".git/config"), clone).unwrap();
+        assert!(!load(&one).covers(&proposal("c")), "another origin");
+        fs::remove_file(one.join(".git/config")).unwrap();
+        assert_eq!(load(&one).revoke().unwrap(), 2);
+        assert!(!load(&one).covers(&proposal("c")));
+    }
+}

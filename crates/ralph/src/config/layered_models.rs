@@ -1,0 +1,319 @@
+//! `models.yaml` in layers: the built-in profiles, or those of the user's own file and of the
+//! repository's.
+
+use ralph_core::id::Digest;
+use ralph_core::profile::ModelChoice;
+use ralph_core::trust::{Authority, Overreach, Proposal, TrustFile, TrustRule, judge, rule};
+use ralph_providers::model::http::Endpoint;
+use serde_json::Value;
+
+use super::find::ProjectFile;
+use super::layered_settings::plain;
+use super::layers::{Layered, Layers, TrustFindings};
+use super::models::{KeyDestinations, ModelsFile, PriceFile, Profile, Profiles, origin};
+use super::problem::{self, ConfigError};
+use super::regular::read_regular;
+
+/// More of a price map is never read for its digest than of the map itself.
+const MAX_PRICE_BYTES: u64 = 32 * 1024 * 1024;
+
+/// Returns the profiles in force in a directory. A profile of the repository's file that needs an
+/// approval which it does not have is left out.
+pub fn load_profiles(layers: &Layers) -> Result<Layered<Profiles>, ConfigError> {
+    let own = own(layers)?;
+    let Some(file) = layers.repository_file(TrustFile::Models) else {
+        let value = match own {
+            Some(profiles) => profiles,
+            None => profiles(Profiles::built_in()?),
+        };
+        let findings = TrustFindings::default();
+        return Ok(Layered { value, findings });
+    };
+    let asked = Profiles::parse(&file.path, &file.read()?)?;
+    let mut merge = Merge {
+        layers,
+        in_force: match &own {
+            Some(own) => own.clone(),
+            None => profiles(Profiles::built_in()?),
+        },
+        file: &file,
+        findings: TrustFindings::default(),
+    };
+    let mut all = own.unwrap_or_else(|| Profiles {
+        by_name: std::collections::BTreeMap::new(),
+        ..merge.in_force.clone()
+    });
+    for (name, profile) in asked.profiles {
+        if merge.accepts(&name, &profile) {
+            all.by_name.insert(name, profile);
+        }
+    }
+    if let Some(path) = asked.price_file {
+        let folder = file.path.parent().unwrap_or(&file.root);
+        let path = folder.join(path);
+        let root = file.root.clone();
+        if merge.accepts_prices(&path) {
+            all.price_file = Some(PriceFile { path, root });
+        }
+    }
+    all.source = Some(file.path.clone());
+    Ok(Layered {
+        value: all,
+        findings: merge.findings,
+    })
+}
+
+/// Returns the profiles of the user's own file, if there is one.
+fn own(layers: &Layers) -> Result<Option<Profiles>, ConfigError> {
+    let Some(path) = layers.user_file(TrustFile::Models) else {
+        return Ok(None);
+    };
+    let mut file = Profiles::parse(&path, &problem::read_own(&path)?)?;
+    let folder = path.parent().unwrap_or(&path);
+    let price_file = file.price_file.take().map(|price| PriceFile {
+        path: folder.join(price),
+        root: "/".into(),
+    });
+    let mut user_keys = KeyDestinations::default();
+    for (name, profile) in &file.profiles {
+        if let Ok(endpoint) = Endpoint::of(&profile.choice(name))
+            && let Some(base) = endpoint
+                .chosen_base
+                .as_ref()
+                .or(endpoint.usual_base.as_ref())
+        {
+            user_keys.add(base, &endpoint.key_variables);
+        }
+    }
+    Ok(Some(Profiles {
+        price_file,
+        source: Some(path),
+        user_keys,
+        ..profiles(file)
+    }))
+}
+
+fn profiles(file: ModelsFile) -> Profiles {
+    Profiles {
+        by_name: file.profiles,
+        price_file: None,
+        source: None,
+        user_keys: KeyDestinations::default(),
+    }
+}
+
+/// Judges the profiles of a repository's file against those in force without it.
+struct Merge<'a> {
+    layers: &'a Layers,
+    in_force: Profiles,
+    file: &'a ProjectFile,
+    findings: TrustFindings,
+}
+
+impl Merge<'_> {
+    /// Reports whether a profile can be used as it is, and records why if it cannot.
+    fn accepts(&mut self, name: &str, profile: &Profile) -> bool {
+        let known = self.in_force.by_name.get(name);
+        if known == Some(profile) {
+            return true;
+        }
+        let known = known.and_then(|known| serde_json::to_value(known).ok());
+        // Our own types always serialize.
+        let fields = serde_json::to_value(profile).unwrap_or_default();
+        let mut is_usable = true;
+        for (field, value) in fields.as_object().into_iter().flatten() {
+            if value.is_null() || self.is_providers_own(field, name, profile) {
+                continue;
+            }
+            let key = format!("profiles.{name}.{field}");
+            let known = known.as_ref().and_then(|known| known.get(field));
+            let (authority, rule) = judge(TrustFile::Models, &key, value, known);
+            is_usable &= match (authority, rule) {
+                (Authority::Harmless, _) => true,
+                (Authority::Proposal, Some(rule)) => self.is_approved(&key, &plain(value), rule),
+                (Authority::UserOnly | Authority::Proposal, rule) => {
+                    self.overreach(&key, value, rule);
+                    false
+                }
+            };
+        }
+        is_usable
+    }
+
+    /// Reports whether a value only repeats what the table of providers or the user's own file says.
+    fn is_providers_own(&self, field: &str, name: &str, profile: &Profile) -> bool {
+        let usual = ModelChoice {
+            api_base: None,
+            api_key_env: None,
+            ..profile.choice(name)
+        };
+        let usual = Endpoint::of(&usual).ok();
+        let usual_base = usual.as_ref().and_then(|usual| usual.usual_base.as_deref());
+        let base = profile.api_base.as_deref().or(usual_base);
+        let is_usual_base =
+            base.is_some_and(|base| usual_base.is_some_and(|usual| origin(base) == origin(usual)));
+        let users = &self.in_force.user_keys;
+        match field {
+            "api_base" => is_usual_base || base.is_some_and(|base| users.names(base)),
+            "api_key_env" => {
+                let variable = profile.api_key_env.as_deref().unwrap_or_default();
+                let is_usual_key = usual
+                    .as_ref()
+                    .is_some_and(|usual| usual.key_variables.iter().any(|known| known == variable));
+                is_usual_base && is_usual_key
+                    || base.is_some_and(|base| self.in_force.sends_key(variable, base))
+            }
+            _ => false,
+        }
+    }
+
+    /// Reports whether the prices of a file can be used: the user approved exactly its content.
+    fn accepts_prices(&mut self, path: &std::path::Path) -> bool {
+        let Some(rule) = rule(TrustFile::Models, "price_file", None) else {
+            return false;
+        };
+        let content = read_regular(path, &self.file.root, MAX_PRICE_BYTES).map_or_else(
+            |error| error.to_string(),
+            |file| Digest::of(&file.bytes).to_string(),
+        );
+        let shown = path.strip_prefix(&self.file.root).unwrap_or(path);
+        let value = format!("{} ({content})", shown.display());
+        self.is_approved("price_file", &value, rule)
+    }
+
+    fn is_approved(&mut self, key: &str, value: &str, rule: &TrustRule) -> bool {
+        let proposal = Proposal::new(self.file.name(), key, value, rule);
+        let is_approved = self.layers.approvals().covers(&proposal);
+        self.findings.proposals.push(proposal);
+        is_approved
+    }
+
+    fn overreach(&mut self, key: &str, value: &Value, rule: Option<&'static TrustRule>) {
+        if let Some(rule) = rule {
+            let value = plain(value);
+            let told = Overreach::new(self.file.name(), TrustFile::Models, key, &value, rule);
+            self.findings.overreach.push(told);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::Environment;
+
+    #[test]
+    fn every_key_is_in_the_table() {
+        let wrong =
+            "profiles:\n  a:\n    litellm_model: x\n    max_output_tokens: 1\n    nothing: 1\n";
+        let error = Profiles::parse(Path::new("m.yaml"), wrong)
+            .unwrap_err()
+            .to_string();
+        let (_, fields) = error.split_once("expected one of ").unwrap();
+        let fields: Vec<String> = fields
+            .split(", ")
+            .map(|field| format!("profiles.name.{field}"))
+            .chain(["price_file".to_owned()])
+            .collect();
+        assert!(fields.len() > 10, "{fields:?}");
+        for field in fields {
+            assert!(rule(TrustFile::Models, &field, None).is_some(), "{field}");
+        }
+    }
+
+    fn layered(own: &str, repository: &str) -> Layered<Profiles> {
+        let root = tempfile::tempdir().unwrap();
+        let project = root.path().join("project");
+        fs::create_dir_all(project.join("config")).unwrap();
+        if !own.is_empty() {
+            fs::write(root.path().join("models.yaml"), own).unwrap();
+        }
+        fs::write(project.join("config/models.yaml"), repository).unwrap();
+        let user = root.path().display().to_string();
+        let environment = Environment::for_test(&[("RALPH_CONFIG_DIR", &user)]);
+        load_profiles(&Layers::at(&environment, &project)).unwrap()
+    }
+
+    fn profile(more: &str) -> String {
+        format!(
+            "profiles:\n  theirs:\n    litellm_model: zai/glm-4.7\n    max_output_tokens: 10\n{more}"
+        )
+    }
+
+    fn names(profiles: &Profiles) -> Vec<&str> {
+        profiles.iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn a_repository_names_models_of_known_providers_and_no_keys() {
+        for (own, more, usable, proposed, refused) in [
+            ("", "", true, "", ""),
+            ("", "    api_key_env: ZAI_API_KEY\n", true, "", ""),
+            ("", "    api_base: https://api.z.ai/v5\n", true, "", ""),
+            (
+                "",
+                "    api_key_env: GITHUB_TOKEN\n",
+                false,
+                "",
+                "profiles.theirs.api_key_env",
+            ),
+            (
+                "",
+                "    api_base: https://evil.example\n",
+                false,
+                "profiles.theirs.api_base",
+                "",
+            ),
+            (
+                "",
+                "    api_base: https://evil.example\n    api_key_env: ZAI_API_KEY\n",
+                false,
+                "profiles.theirs.api_base",
+                "profiles.theirs.api_key_env",
+            ),
+            (
+                "profiles:\n  mine:\n    litellm_model: acme/one\n    max_output_tokens: 1\n    api_base: https://acme.example/v1\n    api_key_env: ACME_KEY\n",
+                "    api_base: https://acme.example/v2\n    api_key_env: ACME_KEY\n",
+                true,
+                "",
+                "",
+            ),
+            (
+                "profiles:\n  mine:\n    litellm_model: acme/one\n    max_output_tokens: 1\n    api_base: https://acme.example/v1\n    api_key_env: ACME_KEY\n",
+                "    api_base: https://acme.example/v2\n    api_key_env: GITHUB_TOKEN\n",
+                false,
+                "",
+                "profiles.theirs.api_key_env",
+            ),
+        ] {
+            let Layered { value, findings } = layered(own, &profile(more));
+            assert_eq!(names(&value).contains(&"theirs"), usable, "{more}");
+            let proposed_keys: Vec<&str> =
+                findings.proposals.iter().map(|p| p.key.as_str()).collect();
+            assert_eq!(proposed_keys.join(" "), proposed, "{more}");
+            let refused_keys: Vec<&str> =
+                findings.overreach.iter().map(|o| o.key.as_str()).collect();
+            assert_eq!(refused_keys.join(" "), refused, "{more}");
+        }
+    }
+
+    #[test]
+    fn the_file_that_init_writes_asks_for_nothing() {
+        let Layered { value, findings } = layered("", ralph_core::templates::MODELS);
+        assert_eq!(findings, TrustFindings::default());
+        assert_eq!(
+            names(&value),
+            ["codex-like", "default-cheap", "strong-doctor"]
+        );
+    }
+
+    #[test]
+    fn the_users_profiles_stay_beside_a_repositorys() {
+        let mine = profile("").replace("theirs", "mine");
+        let Layered { value, .. } = layered(&mine, &profile(""));
+        assert_eq!(names(&value), ["mine", "theirs"]);
+    }
+}

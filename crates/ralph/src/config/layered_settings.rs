@@ -1,0 +1,301 @@
+//! `ralph.toml` in layers: defaults, the user's own file, the repository's file.
+
+use std::collections::BTreeMap;
+
+use ralph_core::trust::{Authority, Overreach, Proposal, TrustFile, TrustRule, judge};
+use serde_json::Value;
+
+use super::layers::{Layered, Layers, TrustFindings};
+use super::problem::{self, ConfigError};
+use super::settings::Settings;
+
+/// Lists to which a repository adds, so that it cannot shorten the user's.
+const ADDED_TO: [&str; 2] = ["sandbox.network.inspect", "git.protected_branches"];
+
+/// Keys of which the stronger value wins without a word from the user.
+const STRONGER_WINS: [&str; 2] = ["sandbox.enabled", "sandbox.provider"];
+
+const POLICY: &str = "sandbox.network.policy";
+const ALLOWED: &str = "sandbox.network.allowed";
+
+/// Returns the settings in force in a directory.
+pub fn load_settings(layers: &Layers) -> Result<Layered<Settings>, ConfigError> {
+    let (base, _) = own(layers)?;
+    let Some(file) = layers.repository_file(TrustFile::Settings) else {
+        let findings = TrustFindings::default();
+        return Ok(Layered {
+            value: base,
+            findings,
+        });
+    };
+    let text = file.read()?;
+    let asked = flat(&Settings::parse(&file.path, &text)?);
+    let mut merge = Merge {
+        layers,
+        file: file.name(),
+        values: flat(&base),
+        findings: TrustFindings::default(),
+    };
+    let keys = keys(&text);
+    let policy = if keys.iter().any(|key| key == POLICY) {
+        &asked[POLICY]
+    } else {
+        &merge.values[POLICY]
+    };
+    let is_idle = policy == "deny";
+    for key in keys {
+        let Some(value) = asked.get(&key) else {
+            continue;
+        };
+        if is_idle && key == ALLOWED {
+            // Listed hosts have no effect with this policy, which the plan reports.
+            merge.values.insert(key, value.clone());
+        } else {
+            merge.key(&key, value);
+        }
+    }
+    let wrong = |why: String| ConfigError::at(&file.path, &text, 0, why);
+    let value =
+        serde_json::from_value(nested(merge.values)).map_err(|error| wrong(error.to_string()))?;
+    Ok(Layered {
+        value,
+        findings: merge.findings,
+    })
+}
+
+/// Returns the sandbox provider that the user's own `ralph.toml` chooses, if it chooses one.
+pub fn user_provider(layers: &Layers) -> Result<Option<String>, ConfigError> {
+    let (settings, keys) = own(layers)?;
+    let is_chosen = STRONGER_WINS
+        .iter()
+        .any(|chosen| keys.iter().any(|key| key == chosen));
+    Ok(is_chosen.then(|| settings.sandbox_provider().to_owned()))
+}
+
+/// Returns the settings without the repository's file, and the keys that the user's file sets.
+fn own(layers: &Layers) -> Result<(Settings, Vec<String>), ConfigError> {
+    let Some(path) = layers.user_file(TrustFile::Settings) else {
+        return Ok((Settings::default(), Vec::new()));
+    };
+    let text = problem::read_own(&path)?;
+    Ok((Settings::parse(&path, &text)?, keys(&text)))
+}
+
+/// Applies the values of a repository's file to the settings in force.
+struct Merge<'a> {
+    layers: &'a Layers,
+    file: String,
+    values: BTreeMap<String, Value>,
+    findings: TrustFindings,
+}
+
+impl Merge<'_> {
+    fn key(&mut self, key: &str, value: &Value) {
+        let in_force = self.values.get(key).cloned();
+        if ADDED_TO.contains(&key) {
+            let all = union(in_force.as_ref(), value);
+            self.values.insert(key.to_owned(), all);
+            return;
+        }
+        let (authority, rule) = judge(TrustFile::Settings, key, value, in_force.as_ref());
+        match (authority, rule) {
+            (Authority::Harmless, _) => {
+                self.values.insert(key.to_owned(), value.clone());
+            }
+            (Authority::Proposal, Some(rule)) => {
+                let known = in_force.unwrap_or_default();
+                if let Some(value) = self.proposed(key, value, &known, rule) {
+                    self.values.insert(key.to_owned(), value);
+                }
+            }
+            (Authority::UserOnly | Authority::Proposal, rule) => self.overreach(key, value, rule),
+        }
+    }
+
+    /// Returns as much of a proposed value as the user approved; of a list, those items.
+    fn proposed(
+        &mut self,
+        key: &str,
+        value: &Value,
+        in_force: &Value,
+        rule: &TrustRule,
+    ) -> Option<Value> {
+        let mut is_approved = |value: &Value| {
+            let proposal = Proposal::new(&*self.file, key, &plain(value), rule);
+            let is_approved = self.layers.approvals().covers(&proposal);
+            self.findings.proposals.push(proposal);
+            is_approved
+        };
+        let Some(items) = value.as_array() else {
+            return is_approved(value).then(|| value.clone());
+        };
+        let known = in_force.as_array().map(Vec::as_slice).unwrap_or_default();
+        let items = items
+            .iter()
+            .filter(|item| known.contains(item) || is_approved(item));
+        Some(items.cloned().collect())
+    }
+
+    fn overreach(&mut self, key: &str, value: &Value, rule: Option<&'static TrustRule>) {
+        let Some(rule) = rule else {
+            return;
+        };
+        let told = Overreach::new(&*self.file, TrustFile::Settings, key, &plain(value), rule);
+        if STRONGER_WINS.contains(&key) {
+            self.findings.notes.push(format!(
+                "`{key}` of `{}` is not used: the sandbox that you chose isolates more",
+                self.file
+            ));
+        } else {
+            self.findings.overreach.push(told);
+        }
+    }
+}
+
+fn union(in_force: Option<&Value>, added: &Value) -> Value {
+    let mut all = in_force
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    for item in added.as_array().into_iter().flatten() {
+        if !all.contains(item) {
+            all.push(item.clone());
+        }
+    }
+    Value::Array(all)
+}
+
+/// Returns a value as messages write it.
+pub(super) fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Returns the keys that a text sets, with dots between their parts.
+fn keys(text: &str) -> Vec<String> {
+    fn collect(table: &toml::Table, prefix: &str, names: &mut Vec<String>) {
+        for (key, value) in table {
+            match value.as_table() {
+                Some(inner) => collect(inner, &format!("{prefix}{key}."), names),
+                None => names.push(format!("{prefix}{key}")),
+            }
+        }
+    }
+    let mut names = Vec::new();
+    // A text that cannot be parsed was refused before.
+    collect(&text.parse().unwrap_or_default(), "", &mut names);
+    names
+}
+
+/// Returns all values by key, with dots between the parts of keys.
+fn flat(settings: &Settings) -> BTreeMap<String, Value> {
+    fn collect(value: Value, prefix: &str, all: &mut BTreeMap<String, Value>) {
+        let Value::Object(fields) = value else {
+            all.insert(prefix.to_owned(), value);
+            return;
+        };
+        for (name, value) in fields {
+            let key = if prefix.is_empty() {
+                name
+            } else {
+                format!("{prefix}.{name}")
+            };
+            collect(value, &key, all);
+        }
+    }
+    let mut all = BTreeMap::new();
+    // Our own types always serialize.
+    let value = serde_json::to_value(settings).unwrap_or_default();
+    collect(value, "", &mut all);
+    all
+}
+
+/// Puts values by key back into tables.
+fn nested(values: BTreeMap<String, Value>) -> Value {
+    let mut root = Value::Object(serde_json::Map::new());
+    for (key, value) in values {
+        let mut place = &mut root;
+        for part in key.split('.') {
+            place = &mut place[part];
+        }
+        *place = value;
+    }
+    root
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use ralph_core::trust::rule;
+
+    use super::*;
+    use crate::config::{Environment, Policy};
+
+    #[test]
+    fn every_key_is_in_the_table() {
+        for key in flat(&Settings::default()).into_keys() {
+            assert!(rule(TrustFile::Settings, &key, None).is_some(), "{key}");
+        }
+    }
+
+    fn layered(own: &str, repository: &str) -> Layered<Settings> {
+        let root = tempfile::tempdir().unwrap();
+        let project = root.path().join("project");
+        fs::create_dir_all(&project).unwrap();
+        fs::write(root.path().join("ralph.toml"), own).unwrap();
+        fs::write(project.join("ralph.toml"), repository).unwrap();
+        let user = root.path().display().to_string();
+        let environment = Environment::for_test(&[("RALPH_CONFIG_DIR", &user)]);
+        load_settings(&Layers::at(&environment, &project)).unwrap()
+    }
+
+    #[test]
+    fn a_repository_tunes_proposes_and_does_not_decide() {
+        let Layered { value, findings } = layered(
+            "[sandbox]\nprovider = \"docker\"\n[git]\nprotected_branches = [\"mine\"]\n\
+             [sandbox.resources]\nmemory = \"2g\"\n",
+            "[sandbox]\nprovider = \"local\"\nimage = \"theirs\"\n[sandbox.network]\n\
+             policy = \"allow-all\"\nallowed = [\"evil.example\"]\n[sandbox.docker]\n\
+             hosts = [\"tcp://evil.example:2375\"]\n[git]\nprotected_branches = [\"theirs\"]\n\
+             [sandbox.resources]\nmemory = \"1g\"\nprocesses = 100000\n[monitoring]\nshow_progress = false\n",
+        );
+        assert_eq!(value.sandbox.provider, "docker");
+        assert_eq!(value.sandbox.image, "theirs");
+        assert_eq!(value.sandbox.network.policy, Policy::Deny);
+        assert_eq!(value.sandbox.network.allowed, Vec::<String>::new());
+        assert_eq!(value.sandbox.docker.hosts, Vec::<String>::new());
+        assert_eq!(value.sandbox.resources.memory.bytes(), 1 << 30);
+        assert_eq!(value.sandbox.resources.processes, 512);
+        assert_eq!(value.git.protected_branches, ["mine", "theirs"]);
+        assert!(!value.monitoring.show_progress);
+        let overreach: Vec<&str> = findings.overreach.iter().map(|o| o.key.as_str()).collect();
+        assert_eq!(
+            overreach,
+            ["sandbox.docker.hosts", "sandbox.network.policy"]
+        );
+        let proposed: Vec<(&str, &str)> = findings
+            .proposals
+            .iter()
+            .map(|p| (p.key.as_str(), p.value.as_str()))
+            .collect();
+        assert_eq!(
+            proposed,
+            [
+                ("sandbox.network.allowed", "evil.example"),
+                ("sandbox.resources.processes", "100000"),
+            ]
+        );
+        assert_eq!(findings.notes.len(), 1, "{:?}", findings.notes);
+    }
+
+    #[test]
+    fn the_users_own_file_decides_and_a_copy_of_it_asks_for_nothing() {
+        let text = "[sandbox.network]\npolicy = \"allow-all\"\n[sandbox.docker]\nhosts = [\"tcp://build:2375\"]\n";
+        let Layered { value, findings } = layered(text, text);
+        assert_eq!(value.sandbox.network.policy, Policy::AllowAll);
+        assert_eq!(value.sandbox.docker.hosts, ["tcp://build:2375"]);
+        assert_eq!(findings, TrustFindings::default());
+    }
+}

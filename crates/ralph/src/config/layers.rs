@@ -1,0 +1,98 @@
+//! The layers of a project's configuration: built-in, the user's own, the repository's.
+//!
+//! A repository's files are content from others. [`ralph_core::trust`] says which of their values
+//! apply at once, which need the user's approval, and which are never used.
+
+use std::path::{Path, PathBuf};
+
+use ralph_core::trust::{Overreach, Proposal, TrustFile};
+
+use super::approvals::Approvals;
+use super::find::ProjectFile;
+use super::regular::project_root;
+use super::{Environment, find};
+
+/// Where the layers of a project's configuration are, and what the user approved of them.
+#[derive(Debug, Clone)]
+pub struct Layers {
+    directory: PathBuf,
+    user: Option<PathBuf>,
+    approvals: Approvals,
+}
+
+/// What the files of a repository ask for beyond what a repository may decide.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TrustFindings {
+    /// Values that need the user's approval, whether they have it or not.
+    pub proposals: Vec<Proposal>,
+    /// Values that only the user's own configuration may set. They are not used.
+    pub overreach: Vec<Overreach>,
+    /// Values that are not used because the user chose a stronger one.
+    pub notes: Vec<String>,
+}
+
+impl TrustFindings {
+    /// Adds the findings of another file.
+    pub fn extend(&mut self, other: Self) {
+        self.proposals.extend(other.proposals);
+        self.overreach.extend(other.overreach);
+        self.notes.extend(other.notes);
+    }
+}
+
+/// A part of the configuration with all layers applied, as far as the user allows it.
+#[derive(Debug, Clone)]
+pub struct Layered<T> {
+    /// The configuration in force.
+    pub value: T,
+    /// What the repository's file asks for.
+    pub findings: TrustFindings,
+}
+
+impl Layers {
+    /// Finds the layers for the working directory.
+    pub fn of(environment: &Environment) -> Self {
+        Self::at(environment, environment.directory())
+    }
+
+    /// Finds the layers for another directory.
+    pub fn at(environment: &Environment, directory: &Path) -> Self {
+        let state = environment.state_dir().ok();
+        Self {
+            directory: directory.to_owned(),
+            user: environment.config_dir(),
+            approvals: Approvals::load(state.as_deref(), project_root(directory)),
+        }
+    }
+
+    /// Returns the directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Returns what the user approved for this repository.
+    pub fn approvals(&self) -> &Approvals {
+        &self.approvals
+    }
+
+    /// Returns where the user's own file of a kind belongs, for messages.
+    pub fn user_path(&self, file: &str) -> String {
+        let directory = self.user.as_deref();
+        let directory = directory.unwrap_or(Path::new("~/.config/ralph"));
+        directory.join(file).display().to_string()
+    }
+
+    /// Returns the user's own file of a kind, if there is one.
+    pub(super) fn user_file(&self, kind: TrustFile) -> Option<PathBuf> {
+        let path = self.user.as_ref()?.join(kind.user_file()?);
+        path.symlink_metadata().is_ok().then_some(path)
+    }
+
+    /// Returns the repository's file of a kind, if there is one that is not the user's own.
+    pub(super) fn repository_file(&self, kind: TrustFile) -> Option<ProjectFile> {
+        let found = find(&self.directory, kind.name())?;
+        let own = self.user_file(kind).and_then(|own| own.canonicalize().ok());
+        let is_own = own.is_some() && found.path.canonicalize().ok() == own;
+        (!is_own).then_some(found)
+    }
+}

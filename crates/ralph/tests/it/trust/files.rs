@@ -1,0 +1,120 @@
+//! Task and configuration files are regular files of their repository.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::project::Project;
+
+fn fifo(path: &std::path::Path) {
+    let made = Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(made.success());
+}
+
+/// Runs a command that must end by itself soon, and returns its code and what it said.
+#[track_caller]
+fn soon(project: &Project, args: &[&str]) -> (i32, String) {
+    let mut child = project
+        .command(args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let started = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if started.elapsed() > Duration::from_secs(20) {
+            child.kill().unwrap();
+            panic!("{args:?} hangs");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8(said).unwrap();
+    (output.status.code().unwrap(), said)
+}
+
+#[test]
+fn a_task_file_that_is_no_regular_file_is_refused_at_once() {
+    let project = Project::new();
+    fs::remove_file(project.task()).unwrap();
+    fifo(&project.task());
+    for (args, code) in [
+        (&["lint"][..], 1),
+        (&["run"], 2),
+        (&["run", "--dry-run"], 2),
+        (&["preflight"], 1),
+    ] {
+        let (seen, said) = soon(&project, args);
+        assert_eq!(seen, code, "{args:?}: {said}");
+        let why = "it is a named pipe, not a regular file";
+        assert!(said.contains(why), "{args:?}: {said}");
+    }
+    for (file, why) in [
+        ("/dev/zero", "it is a device, not a regular file"),
+        (".", "it is a directory, not a regular file"),
+    ] {
+        let (code, said) = soon(&project, &["lint", file]);
+        assert_eq!(code, 1, "{said}");
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn a_link_to_a_task_of_another_repository_is_refused_with_its_real_path() {
+    let (project, other) = (Project::new(), Project::new());
+    let real = other.task().canonicalize().unwrap();
+    symlink(&real, project.repo().join("link.md")).unwrap();
+    symlink(other.repo(), project.repo().join("tasks")).unwrap();
+    for file in ["link.md", "tasks/ralph_task.md"] {
+        let ended = project
+            .ralph(&["run", file, "--model", &project.model()])
+            .expect(2);
+        let why = format!("it leads to `{}`, outside of `", real.display());
+        assert!(ended.stderr.contains(&why), "{}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+        project.ralph(&["lint", file]).expect(1);
+    }
+    assert!(!project.home().join("runs").exists(), "a run was made");
+    // Named itself, the other repository's task is the user's choice.
+    let other_task = real.display().to_string();
+    project.ralph(&["lint", &other_task]).expect(0);
+}
+
+#[test]
+fn configuration_files_that_are_no_regular_files_are_refused_at_once() {
+    for name in ["ralph.toml", "config/models.yaml", ".env"] {
+        let project = Project::new();
+        let path = project.repo().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fifo(&path);
+        let (code, said) = soon(&project, &["run"]);
+        assert_ne!(code, 0, "{name}: {said}");
+        assert!(
+            said.contains("it is a named pipe, not a regular file"),
+            "{name}: {said}"
+        );
+        fs::remove_file(&path).unwrap();
+        let secret = project.path("outside");
+        fs::write(&secret, "ZAI_API_KEY=from-outside\n").unwrap();
+        symlink(&secret, &path).unwrap();
+        let (code, said) = soon(&project, &["run"]);
+        assert_ne!(code, 0, "{name}: {said}");
+        assert!(said.contains("it leads to `"), "{name}: {said}");
+    }
+    let project = Project::new();
+    fs::create_dir_all(project.repo().join("config/agents.toml")).unwrap();
+    let (code, said) = soon(&project, &["run", "--agent", "command"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(
+        said.contains("it is a directory, not a regular file"),
+        "{said}"
+    );
+    let project = Project::new();
+    let script = project.path("replies.jsonl");
+    fifo(&script);
+    let (code, said) = soon(&project, &["run", "--model", &project.model()]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("not a regular file"), "{said}");
+}
