@@ -9,6 +9,7 @@ use ralph_core::plan::RunPlan;
 use super::command::{self, Shown};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::trust::unapproved_image;
 use crate::terminal::Mode;
 use crate::wire::Wiring;
 use crate::wire::image::{Base, Project, Recipe};
@@ -33,10 +34,19 @@ pub(in crate::cli) async fn ensure(
             "correct `sandbox_image` in the task file, or `image` in ralph.toml",
         )
     })?;
+    let project = project(plan.repo.as_ref(), &plan.base, wiring).await?;
+    // The branch may have moved since the user approved what was on it.
+    if let Some(proposal) = unapproved_image(&project.config, &context.layers()) {
+        return Err(CliError::usage(
+            format!("the image of `{}` is not approved", proposal.file),
+            proposal.allows,
+            "see and approve it with `ralph trust`",
+        ));
+    }
     let recipe = Recipe {
         agent,
         base,
-        project: Some(project(plan.repo.as_ref(), &plan.base, wiring).await?),
+        project: Some(project),
     };
     let images = wiring.images(container.engine.as_deref()).await;
     let images = images.map_err(|error| command::told(&error.problem()))?;

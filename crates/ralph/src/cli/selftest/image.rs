@@ -10,7 +10,7 @@ use ralph_core::ports::Problem;
 use crate::cli::checks::{Checks, Outcome};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::trust::{Effect, Review};
+use crate::cli::trust::unapproved_image;
 use crate::wire::Wiring;
 use crate::wire::image::{Base, Project, Recipe};
 
@@ -54,7 +54,7 @@ pub(super) async fn build(
     } else {
         let name = directory.file_name().unwrap_or_default();
         let name = name.to_string_lossy().into_owned();
-        if let Some(problem) = unapproved(&config, context)? {
+        if let Some(problem) = unapproved(&config, context) {
             checks.add(PROJECT, problem.into())?;
             return Ok(None);
         }
@@ -71,19 +71,12 @@ pub(super) async fn build(
 }
 
 /// Returns why the layer of a project is not built: the user did not approve it.
-fn unapproved(config: &ProjectConfig, context: &Context) -> Result<Option<Problem>, CliError> {
-    let effect = Effect {
-        containers: true,
-        profiles: false,
-        agents: false,
-    };
-    let mut review = Review::of_files(&context.layers(), effect)?;
-    review.pending.clear();
-    review.add_config(config, effect);
-    Ok(review.pending.first().map(|proposal| Problem {
+fn unapproved(config: &ProjectConfig, context: &Context) -> Option<Problem> {
+    let proposal = unapproved_image(config, &context.layers())?;
+    Some(Problem {
         what: format!("`{}` is not approved: {}", proposal.file, proposal.allows),
         fix: "see and approve it with `ralph trust`".to_owned(),
-    }))
+    })
 }
 
 /// Builds one image and adds how that went; none if it went wrong.

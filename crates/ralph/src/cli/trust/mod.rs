@@ -15,4 +15,4 @@ pub use args::{TrustArgs, TrustTask};
 pub(in crate::cli) use command::{approve_host, run};
 pub(in crate::cli) use gate::{gate, refusal, review};
 pub(in crate::cli) use lines::{json, shown};
-pub(in crate::cli) use review::{Effect, Review};
+pub(in crate::cli) use review::{Review, unapproved_image};

@@ -227,6 +227,14 @@ fn image_proposal(config: &ProjectConfig) -> Option<Proposal> {
     Some(Proposal::new(file, path, &value, rule))
 }
 
+/// Returns the proposal of an `.agent-loop` that the user did not approve, if it has one.
+pub(in crate::cli) fn unapproved_image(
+    config: &ProjectConfig,
+    layers: &Layers,
+) -> Option<Proposal> {
+    image_proposal(config).filter(|proposal| !layers.approvals().covers(proposal))
+}
+
 /// Returns the digest of all files, with their names and kinds.
 fn content(config: &ProjectConfig) -> String {
     let mut all = Vec::new();
