@@ -45,6 +45,7 @@ mod replay;
 mod resume;
 mod run;
 mod runs;
+mod sandbox_choice;
 mod secrets;
 mod selftest;
 mod show;

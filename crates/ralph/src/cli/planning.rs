@@ -9,7 +9,6 @@ use ralph_core::plan::{Delivery, Engine, RunPlan};
 use ralph_core::ports::SandboxProvider;
 use ralph_core::profile::ModelChoice;
 use ralph_core::task::{Contract, TaskFile};
-use ralph_core::trust;
 use ralph_engine::contract;
 use ralph_engine::git::HostGit;
 use ralph_engine::journal;
@@ -23,8 +22,9 @@ use super::error::CliError;
 use super::exit::ExitCode;
 use super::lint as lint_command;
 use super::network;
+use super::sandbox_choice;
 use super::secrets;
-use crate::config::{FileProblem, user_provider};
+use crate::config::FileProblem;
 use crate::wire::Wiring;
 use crate::wire::models::{absolute_script, listed_price, of_agent};
 
@@ -101,8 +101,7 @@ pub(super) async fn plan(
     secrets::refuse_in_task(&task.with_ticks(&BTreeSet::new()), &wiring.redactor)?;
     let contract = &task.contract;
     let agent = network::agent_plan(access, args, context)?;
-    let sandbox = sandbox_name(args, Some(&task), context)?;
-    container::require_known(&sandbox)?;
+    let sandbox = sandbox_choice::known(args, &task, context)?;
     let (container, limits) = container::sizes(&sandbox, contract, context).await?;
     let provider = wiring.sandboxes(&sandbox, container.as_ref(), limits)?;
     require(&*provider).await?;
@@ -123,7 +122,7 @@ pub(super) async fn plan(
     notices.extend(idle_list.flatten());
     notices.extend(access.and_then(Access::destination));
     notices.extend(secrets::warning(&wiring.redactor));
-    notices.extend(stronger_sandbox(args, contract, &sandbox));
+    notices.extend(sandbox_choice::note(args, contract, &sandbox));
     let plan = RunPlan {
         run: new_id(wiring.clock.now()),
         task_id: contract.task_id.clone(),
@@ -210,51 +209,6 @@ pub(super) async fn require_git(git: &HostGit) -> Result<String, CliError> {
             "git cannot be used",
             error.to_string(),
             "install git and make sure it is on PATH",
-        )
-    })
-}
-
-/// Flag, task, environment, file: the first that names a sandbox provider wins. A task or a `.env`
-/// cannot choose one that isolates less than the provider that the user chose.
-pub(super) fn sandbox_name(
-    args: &RunArgs,
-    task: Option<&TaskFile>,
-    context: &Context,
-) -> Result<String, CliError> {
-    if let Some(name) = args.sandbox.clone() {
-        return Ok(name);
-    }
-    let environment = context.environment();
-    let of_task = task.and_then(|task| task.contract.sandbox_provider);
-    let asked = of_task
-        .map(|kind| kind.name().to_owned())
-        .or_else(|| environment.default_provider().map(str::to_owned));
-    let asked = match asked {
-        Some(asked) => asked,
-        None => context.settings()?.sandbox_provider().to_owned(),
-    };
-    Ok(match users_sandbox(context)? {
-        Some(chosen) if trust::is_weaker_sandbox(&asked, &chosen) => chosen,
-        Some(_) | None => asked,
-    })
-}
-
-/// Returns the sandbox provider that the user chose in the environment or in the own `ralph.toml`.
-fn users_sandbox(context: &Context) -> Result<Option<String>, CliError> {
-    match context.environment().user_provider() {
-        Some(name) => Ok(Some(name.to_owned())),
-        None => Ok(user_provider(&context.layers())?),
-    }
-}
-
-/// Says that a task asks for a sandbox that isolates less than the one that is used.
-fn stronger_sandbox(args: &RunArgs, contract: &Contract, sandbox: &str) -> Option<String> {
-    let asked = contract.sandbox_provider?.name();
-    let is_kept = args.sandbox.is_none() && trust::is_weaker_sandbox(asked, sandbox);
-    is_kept.then(|| {
-        format!(
-            "the task asks for the sandbox `{asked}`; you chose `{sandbox}`, which isolates more and is used; \
-             `--sandbox {asked}` wins over it"
         )
     })
 }

@@ -12,7 +12,7 @@ use crate::cli::args::{Again, RunArgs, TASK_FILE};
 use crate::cli::care_args::PreflightArgs;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::{agent, container, lint as lint_command, planning};
+use crate::cli::{agent, container, lint as lint_command, planning, sandbox_choice};
 use crate::config::{FileProblem, Profiles, Settings};
 use crate::wire::Wiring;
 
@@ -93,7 +93,7 @@ impl<'a> Ground<'a> {
         let wiring = context.wiring_to_look();
         let settings = context.settings();
         let usable = task.as_ref().and_then(Task::usable);
-        let sandbox = planning::sandbox_name(&args, usable, context);
+        let sandbox = sandbox_choice::name(&args, usable, context);
         let container = match sandbox.as_deref() {
             Ok("docker") => {
                 let contract = usable.map(|task| &task.contract);

@@ -11,8 +11,8 @@ use super::review::{Effect, Review};
 use crate::cli::args::RunArgs;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::planning::{self, Source};
-use crate::cli::{agent, args};
+use crate::cli::planning::Source;
+use crate::cli::{agent, args, sandbox_choice};
 use crate::terminal::line::Line;
 use crate::wire::Wiring;
 
@@ -52,7 +52,7 @@ pub(in crate::cli) async fn review(
     }
     let contract = task.map(|(_, task)| &task.contract);
     let engine = agent::engine(args, contract)?;
-    let sandbox = planning::sandbox_name(args, task.map(|(_, task)| task), context)?;
+    let sandbox = sandbox_choice::name(args, task.map(|(_, task)| task), context)?;
     let effect = Effect {
         containers: sandbox != "local",
         profiles: engine == Engine::Actions && args.model.is_none(),
