@@ -117,6 +117,14 @@ pub const RULES: &[TrustRule] = &[
     harmless(Settings, "sandbox.network.inspect"),
     row(
         Settings,
+        "sandbox.network.provider_tools",
+        Proposal,
+        Scope::Containers,
+        "an agent's model uses the provider's own tool `{value}`, which reaches the internet",
+    )
+    .unless(Bound::Within),
+    row(
+        Settings,
         "sandbox.network.model_requests_per_minute",
         Proposal,
         Scope::Containers,
