@@ -50,6 +50,7 @@ struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     tests: Option<TestCount>,
     /// What qualifies the last verdict of a clean room.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     findings: Vec<VerifyFinding>,
 }
 

@@ -159,11 +159,11 @@ fn a_task_file_that_cannot_be_read_is_refused() {
 fn a_task_file_that_breaks_the_rules_is_refused() {
     refused_task(
         &ready().set("max_iteration", "3"),
-        "line 8, column 1: unknown key `max_iteration` — did you mean `max_iterations`?",
+        "line 9, column 1: unknown key `max_iteration` — did you mean `max_iterations`?",
     );
     refused_task(
         &ready().set("max_iterations", "many"),
-        "line 7, column 17: `max_iterations` is `many`, expected a whole number — write it in digits, without quotes",
+        "line 8, column 17: `max_iterations` is `many`, expected a whole number — write it in digits, without quotes",
     );
     let project = ready()
         .without("max_iterations")
@@ -180,7 +180,7 @@ fn a_task_file_that_breaks_the_rules_is_refused() {
     }
     refused_task(
         &project,
-        "line 5: `max_iterations` is missing — write the line `max_iterations: 30` into the front matter",
+        "line 6: `max_iterations` is missing — write the line `max_iterations: 30` into the front matter",
     );
 }
 

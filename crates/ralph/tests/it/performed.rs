@@ -228,7 +228,7 @@ fn a_task_or_a_plan_with_a_known_secret_is_not_started() {
     let key = "s3nt1nel-value-9";
     let project = Project::new()
         .env("API_KEY", key)
-        .set("test_command", &format!("echo {key}"))
+        .set("test_command", &format!("grep -q {key} base.txt"))
         .script(&[finish()]);
     let refused = project.run().expect(12);
     assert_eq!(
