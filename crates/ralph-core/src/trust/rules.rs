@@ -118,9 +118,9 @@ pub const RULES: &[TrustRule] = &[
     row(
         Settings,
         "sandbox.network.provider_tools",
-        Proposal,
-        Scope::Containers,
-        "an agent's model uses the provider's own tool `{value}`, which reaches the internet",
+        UserOnly,
+        Scope::Every,
+        "requests to models ask the provider for `{value}`, which works outside of the sandbox",
     )
     .unless(Bound::Within),
     row(

@@ -35,6 +35,8 @@ fn a_value_that_allows_no_more_than_the_one_in_force_is_harmless() {
         sandbox.network.allowed | ["c"] | ["a", "b"] | Proposal
         sandbox.docker.hosts | ["tcp://evil"] | [] | UserOnly
         sandbox.docker.hosts | [] | ["unix:///a"] | Harmless
+        sandbox.network.provider_tools | ["urls"] | [] | UserOnly
+        sandbox.network.provider_tools | [] | ["urls"] | Harmless
         sandbox.provider | "docker" | "local" | Harmless
         sandbox.provider | "local" | "docker" | UserOnly
         sandbox.provider | "tpyo" | "docker" | Harmless
