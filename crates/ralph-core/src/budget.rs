@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::money::Usd;
+use crate::price::{self, Price};
 
 /// What a run may spend. `None` means that this budget is not set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -176,6 +177,40 @@ pub fn may_start_iteration(limits: &Limits, spent: &Spent) -> Result<(), Budget>
     exhausted(limits, spent).map_or(Ok(()), Err)
 }
 
+/// The fewest output tokens that a model call is worth making for.
+pub const USEFUL_OUTPUT: u64 = 256;
+
+/// Returns how many output tokens a model call may have, at most `wanted`, so that what is spent and the
+/// most that the call can cost stay within the limits. The error is the budget that does not pay for the
+/// input and a short answer.
+pub fn output_within(
+    limits: &Limits,
+    spent: &Spent,
+    price: &Price,
+    input_tokens: u64,
+    wanted: u64,
+) -> Result<u64, Budget> {
+    let by_cost = limits.max_cost.map(|limit| {
+        let left = limit.saturating_sub(spent.cost);
+        price::affordable_output(price, input_tokens, left)
+    });
+    let by_tokens = limits.max_tokens.map(|limit| {
+        let left = limit.saturating_sub(spent.tokens);
+        left.checked_sub(input_tokens)
+    });
+    let mut output = wanted;
+    for (budget, paid) in [(Budget::Cost, by_cost), (Budget::Tokens, by_tokens)] {
+        let Some(paid) = paid else {
+            continue;
+        };
+        output = output.min(paid.unwrap_or(0));
+        if output < USEFUL_OUTPUT.min(wanted) {
+            return Err(budget);
+        }
+    }
+    Ok(output)
+}
+
 /// The shares at which a warning is given, in percent.
 pub const WARN_AT: [u8; 2] = [80, 95];
 
@@ -243,6 +278,37 @@ mod tests {
             ..Spent::default()
         };
         assert_eq!(may_start_iteration(&limits(), &spent), Ok(()));
+    }
+
+    #[test]
+    fn a_call_gets_the_output_that_is_left() {
+        let price = Price {
+            input: Usd::from_dollars(1.0).unwrap(),
+            output: Usd::from_dollars(10.0).unwrap(),
+            ..Price::default()
+        };
+        let within = |cost: Option<f64>, tokens: Option<u64>, wanted| {
+            let limits = Limits {
+                max_cost: cost.and_then(Usd::from_dollars),
+                max_tokens: tokens,
+                ..Limits::default()
+            };
+            let spent = Spent {
+                cost: Usd::from_dollars(1.0).unwrap(),
+                tokens: 1000,
+                ..Spent::default()
+            };
+            output_within(&limits, &spent, &price, 10_000, wanted)
+        };
+        assert_eq!(within(None, None, 8000), Ok(8000));
+        assert_eq!(within(Some(1.1), None, 8000), Ok(8000));
+        assert_eq!(within(Some(1.06), None, 8000), Ok(5000));
+        assert_eq!(within(Some(1.011), None, 8000), Err(Budget::Cost));
+        assert_eq!(within(Some(1.0), None, 8000), Err(Budget::Cost));
+        assert_eq!(within(None, Some(12_000), 8000), Ok(1000));
+        assert_eq!(within(None, Some(11_000), 8000), Err(Budget::Tokens));
+        assert_eq!(within(Some(1.06), Some(12_000), 8000), Ok(1000));
+        assert_eq!(within(None, Some(11_100), 100), Ok(100));
     }
 
     #[test]

@@ -193,6 +193,9 @@ pub enum Event {
         attempt: u32,
         prompt: Digest,
         prompt_bytes: usize,
+        /// The most that the call can be billed for. Charged if its answer is lost.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reserved: Option<Usage>,
     },
     /// The model answered and the answer is on disk.
     ModelReplied {
@@ -424,6 +427,9 @@ pub enum Event {
         profile: Option<String>,
         prompt: Digest,
         prompt_bytes: usize,
+        /// The most that the call can be billed for. Charged if its answer is lost.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reserved: Option<Usage>,
     },
     /// The doctor answered and the answer is on disk.
     DoctorReplied {

@@ -39,6 +39,7 @@ pub mod preflight;
 mod prepare;
 mod redaction;
 pub mod replies;
+mod reservation;
 mod rules;
 pub mod run;
 mod steps;

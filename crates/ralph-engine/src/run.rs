@@ -125,6 +125,8 @@ pub struct Run {
     pub(crate) doctor_tried: u32,
     /// Whether somebody has looked from inside of the sandbox since work last stood still.
     pub(crate) is_checked: bool,
+    /// The budget that did not pay for a model call, and the limits at that time.
+    pub(crate) short_of: Option<(budget::Budget, budget::Limits)>,
     /// Whether the sandbox was made anew though an iteration was open in the last one.
     sandbox_lost: bool,
 }
@@ -225,6 +227,7 @@ impl Prepared {
             told_profile: None,
             doctor_tried: 0,
             is_checked: false,
+            short_of: None,
             sandbox_lost: self.ready.made_anew && open,
         }
     }
@@ -326,6 +329,12 @@ impl Run {
             return None;
         }
         let limits = self.pinned.contract().limits();
+        if let Some((budget, then)) = &self.short_of
+            && *then == limits
+        {
+            let budget = *budget;
+            return Some(RunStatus::Failed(FailReason::Budget { budget }));
+        }
         let over = budget::may_start_iteration(&limits, &self.spent());
         over.err()
             .map(|budget| RunStatus::Failed(FailReason::Budget { budget }))

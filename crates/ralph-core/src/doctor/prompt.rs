@@ -121,6 +121,7 @@ pub fn build(chart: &Chart) -> ModelRequest {
         system: RULES.trim_end().to_owned(),
         user: page.finish(),
         schema: None,
+        max_output_tokens: None,
     }
 }
 
@@ -139,5 +140,6 @@ pub fn build_repair(first: &ModelRequest, bad_reply: &str, errors: &str) -> Mode
         system: first.system.clone(),
         user: format!("{}\n{}", first.user, page.finish()),
         schema: first.schema,
+        max_output_tokens: first.max_output_tokens,
     }
 }

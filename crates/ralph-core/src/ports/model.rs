@@ -21,12 +21,24 @@ pub struct ModelRequest {
     pub user: String,
     /// What an answer looks like, for providers that hold a model to it.
     pub schema: Option<&'static Value>,
+    /// The most tokens that the answer may have. None leaves the limit to the model.
+    pub max_output_tokens: Option<u64>,
 }
+
+/// The most tokens that a provider adds to a prompt.
+const ADDED_TOKENS: u64 = 1024;
 
 impl ModelRequest {
     /// Returns the whole prompt as it is stored and matched against.
     pub fn text(&self) -> String {
         format!("{}\n\n{}", self.system, self.user)
+    }
+
+    /// Returns an upper bound of the prompt's tokens: a token stands for at least one byte.
+    pub fn most_input_tokens(&self) -> u64 {
+        let schema = self.schema.map_or(0, |schema| schema.to_string().len());
+        let bytes = self.system.len() + self.user.len() + schema;
+        (bytes as u64).saturating_add(ADDED_TOKENS)
     }
 }
 
@@ -168,6 +180,11 @@ fn detail(message: &str) -> String {
 pub trait Model: Send + Sync {
     /// Returns the name that prices and records go by, such as `zai/glm-4.7` or `scripted:demo.jsonl`.
     fn name(&self) -> &str;
+    /// Returns the most tokens that an answer has unless the request limits it further. None for a model
+    /// that takes no limit, because it answers from a file.
+    fn output_limit(&self) -> Option<u64> {
+        None
+    }
     /// Asks once. Every retry is a new call, so that every call is counted by the caller.
     async fn ask(&self, request: &ModelRequest) -> Result<Reply, ModelError>;
 }

@@ -1,7 +1,8 @@
 //! The most that a call can cost before it is made, for reservations.
 
-use super::Price;
+use super::{Price, cost};
 use crate::money::Usd;
+use crate::ports::Usage;
 
 const MILLION: u128 = 1_000_000;
 
@@ -21,6 +22,32 @@ pub fn highest_cost(price: &Price, input_tokens: u64, output_tokens: u64) -> Usd
     let (input, output) = rates(price, input_tokens);
     let total = product(input_tokens, input).saturating_add(product(output_tokens, output));
     Usd::from_nanos(u64::try_from(total.div_ceil(MILLION)).unwrap_or(u64::MAX))
+}
+
+/// Returns the usage within these token counts that costs the most: the input may be fresh, read from a
+/// cache, or written to one.
+pub fn worst_usage(price: &Price, input_tokens: u64, output_tokens: u64) -> Usage {
+    let fresh = Usage {
+        input_tokens,
+        output_tokens,
+        ..Usage::default()
+    };
+    let read = Usage {
+        cache_read_tokens: input_tokens,
+        ..fresh
+    };
+    let written = Usage {
+        cache_write_tokens: input_tokens,
+        ..fresh
+    };
+    let dearer = |one: Usage, other: Usage| {
+        if cost(price, &other) > cost(price, &one) {
+            other
+        } else {
+            one
+        }
+    };
+    dearer(dearer(fresh, read), written)
 }
 
 /// Returns how many output tokens an amount pays for after the input is paid; none if it does not pay
@@ -51,8 +78,7 @@ fn product(tokens: u64, rate: Usd) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::Usage;
-    use crate::price::{PriceBook, cost, highest, known};
+    use crate::price::{PriceBook, highest, known};
 
     /// A small deterministic generator: the property is checked on the same calls every time.
     struct Numbers(u64);
@@ -88,6 +114,12 @@ mod tests {
             };
             let ceiling = highest_cost(&price, most_input, most_output);
             assert!(cost(&price, &usage) <= ceiling, "{name} {usage:?}");
+            let worst = worst_usage(&price, most_input, most_output);
+            assert!(
+                cost(&price, &usage) <= cost(&price, &worst),
+                "{name} {usage:?}"
+            );
+            assert!(cost(&price, &worst) <= ceiling, "{name}");
             let left = Usd::from_nanos(numbers.below(2_000_000_000));
             let Some(output) = affordable_output(&price, most_input, left) else {
                 assert!(highest_cost(&price, most_input, 0) > left, "{name}");

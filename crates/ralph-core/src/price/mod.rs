@@ -10,7 +10,7 @@ mod cost;
 mod litellm;
 
 pub use book::PriceBook;
-pub use ceiling::{Window, affordable_output, highest_cost};
+pub use ceiling::{Window, affordable_output, highest_cost, worst_usage};
 pub use cost::{Price, Tier, cost};
 pub use litellm::PriceMapError;
 

@@ -42,6 +42,7 @@ pub fn build(snapshot: &Snapshot) -> ModelRequest {
         system: RULES.trim_end().to_owned(),
         user: page.finish(),
         schema: Some(action::json_schema()),
+        max_output_tokens: None,
     }
 }
 

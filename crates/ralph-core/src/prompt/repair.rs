@@ -25,5 +25,6 @@ pub fn build_repair(first: &ModelRequest, bad_reply: &str, errors: &str) -> Mode
         system: first.system.clone(),
         user: format!("{}\n{}", first.user, page.finish()),
         schema: first.schema,
+        max_output_tokens: first.max_output_tokens,
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::doctor::{Report, Trigger};
 use crate::event::Event;
+use crate::ports::Usage;
 
 /// What the doctor was asked and has said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub struct Consultation {
     pub attempt: u32,
     /// The question that has no answer yet: why it was asked, and how large its prompt is.
     pub waiting: Option<(Trigger, usize)>,
+    /// The most that this question can be billed for.
+    pub reserved: Option<Usage>,
     /// Whether the ladder wants it before the next iteration.
     pub due: bool,
     /// Whether the last consultation has come to its end.
@@ -43,8 +46,10 @@ impl Consultation {
                 attempt,
                 trigger,
                 prompt_bytes,
+                reserved,
                 ..
             } => {
+                self.reserved = *reserved;
                 self.number = *number;
                 self.attempt = *attempt;
                 self.is_over = false;

@@ -32,6 +32,8 @@ pub struct OpenIteration {
     pub rejected: Option<String>,
     /// Size of the prompt.
     pub prompt_bytes: usize,
+    /// The most that the call in progress can be billed for.
+    pub reserved: Option<Usage>,
     /// Waiting for the model so far.
     pub model_ms: u64,
     /// Running commands so far.
@@ -67,6 +69,7 @@ impl OpenIteration {
             response: None,
             rejected: None,
             prompt_bytes: 0,
+            reserved: None,
             model_ms: 0,
             command_ms: 0,
             usage: Usage::default(),
@@ -89,10 +92,12 @@ impl OpenIteration {
             Event::ModelAsked {
                 attempt,
                 prompt_bytes,
+                reserved,
                 ..
             } => {
                 self.attempts = *attempt;
                 self.prompt_bytes = *prompt_bytes;
+                self.reserved = *reserved;
                 self.waiting = true;
                 self.response = None;
                 self.rejected = None;

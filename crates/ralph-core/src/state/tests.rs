@@ -100,6 +100,7 @@ fn asked(attempt: u32) -> Event {
         attempt,
         prompt: Digest::of(b"p"),
         prompt_bytes: 9,
+        reserved: None,
     }
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ralph_core::budget::Budget;
 use ralph_core::doctor::{self, About, Trigger};
 use ralph_core::event::Event;
 use ralph_core::id::Digest;
@@ -15,6 +16,7 @@ use crate::durable;
 use crate::error::RunError;
 use crate::journal::millis;
 use crate::redaction;
+use crate::reservation::{Reserved, reserve};
 use crate::run::attend;
 
 /// A reply is asked for once more if it cannot be read.
@@ -88,6 +90,7 @@ impl Desk<'_> {
             system: request.system,
             user: self.outside.redactor.redact(&request.user).into_owned(),
             schema: request.schema,
+            max_output_tokens: request.max_output_tokens,
         }
     }
 
@@ -125,11 +128,12 @@ impl Desk<'_> {
         let Some((_, prompt_bytes)) = self.state().doctor.waiting else {
             return Ok(());
         };
-        let usage = Usage {
+        let estimate = Usage {
             input_tokens: (prompt_bytes / BYTES_PER_TOKEN) as u64,
             ..Usage::default()
         };
-        self.charge(usage, price)
+        let reserved = self.state().doctor.reserved;
+        self.charge(reserved.unwrap_or(estimate), price)
     }
 
     /// Charges a call that did not come to its end.
@@ -157,10 +161,18 @@ impl Desk<'_> {
                 self.tell_failure(question.number, &why, true)?;
                 return Ok(None);
             }
+            let reserved = match self.reserve(doctor, question.request) {
+                Ok(reserved) => reserved,
+                Err(budget) => {
+                    let why = format!("the budget `{}` does not pay for it", budget.key());
+                    self.tell_failure(question.number, &why, true)?;
+                    return Ok(None);
+                }
+            };
             let started = self.outside.clock.monotonic();
-            self.tell_question(doctor, question)?;
-            let asking =
-                tokio::time::timeout(self.time_left(PATIENCE), doctor.model.ask(question.request));
+            self.tell_question(doctor, question, reserved.usage)?;
+            let asking = doctor.model.ask(&reserved.request);
+            let asking = tokio::time::timeout(self.time_left(PATIENCE), asking);
             let heard = attend(self.journal, self.control, asking).await?;
             let error = match heard {
                 Ok(Ok(reply)) => {
@@ -189,7 +201,18 @@ impl Desk<'_> {
         Ok(None)
     }
 
-    fn tell_question(&mut self, doctor: &Doctor, question: &Question<'_>) -> Result<(), RunError> {
+    fn reserve(&self, doctor: &Doctor, request: &ModelRequest) -> Result<Reserved, Budget> {
+        let limits = self.pinned.contract().limits();
+        let spent = self.state().spent();
+        reserve(&*doctor.model, &doctor.price, &limits, &spent, request)
+    }
+
+    fn tell_question(
+        &mut self,
+        doctor: &Doctor,
+        question: &Question<'_>,
+        reserved: Option<Usage>,
+    ) -> Result<(), RunError> {
         let text = question.request.text();
         let number = question.number;
         let dir = self.dir.doctor(number);
@@ -202,6 +225,7 @@ impl Desk<'_> {
             profile: doctor.profile.clone(),
             prompt: Digest::of(text.as_bytes()),
             prompt_bytes: text.len(),
+            reserved,
         })?;
         Ok(())
     }

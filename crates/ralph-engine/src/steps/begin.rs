@@ -43,11 +43,11 @@ impl Run {
         let Some(open) = self.state().open.as_ref().filter(|open| open.waiting) else {
             return Ok(());
         };
-        let usage = Usage {
+        let estimate = Usage {
             input_tokens: (open.prompt_bytes / BYTES_PER_TOKEN) as u64,
             ..Usage::default()
         };
-        self.charge_abandoned(usage)
+        self.charge_abandoned(open.reserved.unwrap_or(estimate))
     }
 
     /// Charges a call of the open iteration that did not come to its end.

@@ -6,7 +6,7 @@ use ralph_core::action::limits::MAX_REPLY_BYTES;
 use ralph_core::budget;
 use ralph_core::event::Event;
 use ralph_core::id::Digest;
-use ralph_core::ports::{LONGEST_RETRY_WAIT, ModelError, ModelRequest, Reply};
+use ralph_core::ports::{LONGEST_RETRY_WAIT, ModelError, ModelRequest, Reply, Usage};
 use ralph_core::price;
 
 use super::quota;
@@ -14,6 +14,7 @@ use super::responses::{Attempt, Responses};
 use crate::durable;
 use crate::error::RunError;
 use crate::journal::millis;
+use crate::reservation::{Reserved, reserve};
 use crate::run::{Run, attend};
 
 /// Tries for one reply while the provider is not available.
@@ -39,9 +40,14 @@ impl Run {
                 return Ok(None);
             }
             tries += 1;
+            let Some(reserved) = self.reserve(request) else {
+                // An iteration without a call has the file, too.
+                self.write_responses(responses)?;
+                return Ok(None);
+            };
             let started = self.outside.clock.monotonic();
-            self.tell_question(&text)?;
-            let error = match self.listen(request).await? {
+            self.tell_question(&text, reserved.usage)?;
+            let error = match self.listen(&reserved.request).await? {
                 None => return Ok(None),
                 Some(Ok(reply)) => {
                     let waited = self.outside.clock.monotonic().saturating_sub(started);
@@ -73,12 +79,33 @@ impl Run {
         }
     }
 
-    fn tell_question(&mut self, text: &str) -> Result<(), RunError> {
+    /// Reserves what a call can cost; none if a budget does not pay for it, which ends the run.
+    fn reserve(&mut self, request: &ModelRequest) -> Option<Reserved> {
+        let limits = self.pinned.contract().limits();
+        let outside = &self.outside;
+        let reserved = reserve(
+            &*outside.model,
+            &outside.price,
+            &limits,
+            &self.spent(),
+            request,
+        );
+        match reserved {
+            Ok(reserved) => Some(reserved),
+            Err(budget) => {
+                self.short_of = Some((budget, limits));
+                None
+            }
+        }
+    }
+
+    fn tell_question(&mut self, text: &str, reserved: Option<Usage>) -> Result<(), RunError> {
         self.journal.append(Event::ModelAsked {
             iteration: self.state().iteration,
             attempt: self.attempts() + 1,
             prompt: Digest::of(text.as_bytes()),
             prompt_bytes: text.len(),
+            reserved,
         })?;
         Ok(())
     }

@@ -91,6 +91,7 @@ mod tests {
             system: "anything".into(),
             user: "at all".into(),
             schema: None,
+            max_output_tokens: None,
         };
         match model.ask(&request).await {
             Ok(reply) => {

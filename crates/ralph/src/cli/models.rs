@@ -209,6 +209,7 @@ async fn test(name: String, is_json: bool, context: &Context) -> Result<ExitCode
         system: SYSTEM.into(),
         user: QUESTION.into(),
         schema: Some(action::json_schema()),
+        max_output_tokens: None,
     };
     let clock = context.clock();
     let started = clock.monotonic();

@@ -107,12 +107,28 @@ fn half_an_answer_is_charged_and_asked_for_again() {
     assert_eq!(project.events("model_asked").len(), 2);
     let abandoned = &project.events("model_abandoned")[0];
     assert!(abandoned["cost_usd"].as_f64().unwrap() > 0.0, "{abandoned}");
+    // Nobody knows how much more was written, so all that was reserved is charged.
+    assert_eq!(abandoned["usage"]["output_tokens"], 4096, "{abandoned}");
+    let reserved = &project.events("model_asked")[0]["reserved"];
+    assert_eq!(reserved["output_tokens"], 4096, "{reserved}");
     assert_eq!(
         project.artifact(1, "response.partial"),
         whole[..whole.len() - 1]
     );
     assert_eq!(project.results(1), ["done"; 4]);
     assert_eq!(project.show()["iteration"], 1);
+}
+
+#[test]
+fn a_call_that_the_budget_does_not_pay_for_is_not_made() {
+    let api = FakeModelApi::start([streamed(&all().to_string())]).unwrap();
+    let project = project(&api).set("max_cost_usd_estimate", "0.001");
+    let ended = project.ralph(&["run"]).expect(10);
+    let budget = "the budget `max_cost_usd_estimate` is used up";
+    assert!(ended.both().contains(budget), "{}", ended.both());
+    assert_eq!(api.heard().len(), 0);
+    assert_eq!(project.show()["cost_usd"], 0.0);
+    project.audit();
 }
 
 #[test]

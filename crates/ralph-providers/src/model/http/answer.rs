@@ -41,6 +41,14 @@ pub(super) struct Counted {
     pub(super) billed: Option<Usd>,
 }
 
+/// What is known of a call before it is answered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sent {
+    pub(super) prompt_bytes: usize,
+    /// The most that it can be billed for, if its output is limited.
+    pub(super) bound: Option<Usage>,
+}
+
 /// Returns a number of tokens, if it is one.
 pub(super) fn tokens(value: &Value) -> Option<u64> {
     value.as_u64().filter(|count| *count <= MAX_TOKENS)
@@ -65,18 +73,23 @@ impl Answer {
         self.text.len() > MAX_REPLY_BYTES
     }
 
-    /// Returns what the call used. What nobody has counted, or what cannot be true, is estimated.
-    pub(super) fn usage(&self, prompt_bytes: usize) -> Usage {
+    /// Returns what the call used. A count that is missing or cannot be true is replaced by the call's
+    /// bound, or by an estimate where nothing bounds it.
+    pub(super) fn usage(&self, sent: &Sent) -> Usage {
         let estimate = |bytes: usize| bytes.div_ceil(BYTES_PER_TOKEN) as u64;
         let counted = &self.counted;
+        let (most_input, most_output) = match sent.bound {
+            Some(bound) => (bound.input_tokens, bound.output_tokens),
+            None => (estimate(sent.prompt_bytes), estimate(self.text.len())),
+        };
         let input_tokens = counted
             .input
             .filter(|count| *count > 0)
-            .unwrap_or_else(|| estimate(prompt_bytes));
+            .unwrap_or(most_input);
         let output_tokens = counted
             .output
             .filter(|count| *count > 0 || self.text.is_empty())
-            .unwrap_or_else(|| estimate(self.text.len()));
+            .unwrap_or(most_output);
         let cache_read_tokens = counted.cache_read.min(input_tokens);
         Usage {
             input_tokens,
@@ -86,11 +99,13 @@ impl Answer {
         }
     }
 
-    /// Returns what an answer used that was not heard to its end: at least what is there of it.
-    pub(super) fn usage_until_now(&self, prompt_bytes: usize) -> Usage {
-        let mut usage = self.usage(prompt_bytes);
+    /// Returns what an answer used that was not heard to its end: as much as it may have, or at least
+    /// what is there of it.
+    pub(super) fn usage_until_now(&self, sent: &Sent) -> Usage {
+        let mut usage = self.usage(sent);
         let written = self.text.len().div_ceil(BYTES_PER_TOKEN) as u64;
-        usage.output_tokens = usage.output_tokens.max(written);
+        let most = sent.bound.map_or(written, |bound| bound.output_tokens);
+        usage.output_tokens = usage.output_tokens.max(most);
         usage
     }
 }
@@ -140,7 +155,41 @@ mod tests {
             (answer("abcdef", Some(0), Some(0)), usage(100, 2, 5)),
             (answer("", Some(3), Some(0)), usage(3, 0, 3)),
         ] {
-            assert_eq!(answer.usage(300), expected);
+            let sent = Sent {
+                prompt_bytes: 300,
+                bound: None,
+            };
+            assert_eq!(answer.usage(&sent), expected);
+        }
+    }
+
+    #[test]
+    fn what_nobody_counted_is_charged_by_the_bound_of_the_call() {
+        let sent = Sent {
+            prompt_bytes: 300,
+            bound: Some(Usage {
+                input_tokens: 1324,
+                output_tokens: 5000,
+                ..Usage::default()
+            }),
+        };
+        let answer = |input, output| Answer {
+            text: "abcdef".into(),
+            counted: Counted {
+                input,
+                output,
+                ..Counted::default()
+            },
+            ..Answer::default()
+        };
+        let counts = |usage: Usage| (usage.input_tokens, usage.output_tokens);
+        for (answer, whole, cut) in [
+            (answer(None, None), (1324, 5000), (1324, 5000)),
+            (answer(Some(10), None), (10, 5000), (10, 5000)),
+            (answer(Some(10), Some(2)), (10, 2), (10, 5000)),
+        ] {
+            assert_eq!(counts(answer.usage(&sent)), whole);
+            assert_eq!(counts(answer.usage_until_now(&sent)), cut);
         }
     }
 }

@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ralph_core::money::Usd;
-use ralph_core::ports::{Finish, Model, ModelError, ModelRequest, Reply};
+use ralph_core::ports::{Finish, Model, ModelError, ModelRequest, Reply, Usage};
+use ralph_core::price;
 use ralph_core::profile::{ReplyFormat, Wire};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::answer::{Answer, dollars};
+use super::answer::{Answer, Sent, dollars};
 use super::parameters::Parameters;
 use super::refusal::{Refusal, one_line};
 use super::settings::{HttpSettings, SettingsError};
@@ -28,6 +29,9 @@ const MAX_ADAPTATIONS: usize = 4;
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 /// How much of an answer is read, with everything around its text.
 const MAX_ANSWER_BYTES: usize = 256 * 1024 * 1024;
+
+/// The output limit of models whose own is not known.
+const DEFAULT_OUTPUT_LIMIT: u64 = 16 * 1024;
 
 /// A model behind an HTTP API.
 pub struct HttpModel {
@@ -91,7 +95,7 @@ impl HttpModel {
     async fn attempt(&self, request: &ModelRequest) -> Result<Reply, Failure> {
         let asking = Asking {
             model: self,
-            prompt_bytes: request.system.len() + request.user.len(),
+            sent: sent(request),
             deadline: Instant::now() + self.settings.timeouts.total,
         };
         let response = asking.send(request).await?;
@@ -138,7 +142,7 @@ impl HttpModel {
 /// One question under way.
 struct Asking<'m> {
     model: &'m HttpModel,
-    prompt_bytes: usize,
+    sent: Sent,
     deadline: Instant,
 }
 
@@ -154,6 +158,10 @@ impl Asking<'_> {
         if request.schema.is_none() && parameters.format == ReplyFormat::Schema {
             // Nothing to hold the model to; what JSON is wanted stands in the prompt.
             parameters.format = ReplyFormat::Json;
+        }
+        if let Some(most) = request.max_output_tokens {
+            let own = parameters.output_limit.unwrap_or(most);
+            parameters.output_limit = Some(own.min(most));
         }
         let endpoint = &settings.endpoint;
         let body = wire::body(endpoint.wire, &endpoint.model, request, &parameters);
@@ -195,7 +203,7 @@ impl Asking<'_> {
             model: self.model.name(),
             message,
             partial: answer.text.clone(),
-            usage: answer.usage_until_now(self.prompt_bytes),
+            usage: answer.usage_until_now(&self.sent),
         })
     }
 
@@ -232,10 +240,10 @@ impl Asking<'_> {
         } else {
             self.read_whole(response, &mut answer).await?;
         }
-        let mut usage = answer.usage(self.prompt_bytes);
+        let mut usage = answer.usage(&self.sent);
         let mut finish = answer.finish.unwrap_or(Finish::Complete);
         if answer.is_too_long() {
-            usage = answer.usage_until_now(self.prompt_bytes);
+            usage = answer.usage_until_now(&self.sent);
             finish = Finish::Length;
         }
         Ok(Reply {
@@ -373,6 +381,18 @@ impl Asking<'_> {
     }
 }
 
+/// Returns what a request can be billed for.
+fn sent(request: &ModelRequest) -> Sent {
+    Sent {
+        prompt_bytes: request.system.len() + request.user.len(),
+        bound: request.max_output_tokens.map(|output_tokens| Usage {
+            input_tokens: request.most_input_tokens(),
+            output_tokens,
+            ..Usage::default()
+        }),
+    }
+}
+
 fn too_late(what: &str, limit: Duration) -> String {
     format!("{what} within {} s", limit.as_secs_f64())
 }
@@ -397,6 +417,14 @@ fn deepest(error: &reqwest::Error) -> String {
 impl Model for HttpModel {
     fn name(&self) -> &str {
         &self.settings.name
+    }
+
+    fn output_limit(&self) -> Option<u64> {
+        let own = self.settings.max_output_tokens.map(u64::from);
+        let of_wire = || wire::default_output_limit(self.settings.endpoint.wire);
+        let of_model = || price::known_window(&self.settings.name).map(|known| known.max_output);
+        let known = own.or_else(of_wire).or_else(of_model);
+        Some(known.unwrap_or(DEFAULT_OUTPUT_LIMIT))
     }
 
     async fn ask(&self, request: &ModelRequest) -> Result<Reply, ModelError> {

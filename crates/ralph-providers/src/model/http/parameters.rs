@@ -9,8 +9,10 @@ use super::settings::HttpSettings;
 pub(super) struct Parameters {
     /// How much chance is in the answer.
     pub(super) temperature: Option<f64>,
-    /// How long an answer may be, and what that is called.
-    pub(super) output_limit: Option<(LimitName, u32)>,
+    /// How long an answer may be.
+    pub(super) output_limit: Option<u64>,
+    /// What that is called.
+    pub(super) limit_name: LimitName,
     /// How the provider is told what an answer looks like.
     pub(super) format: ReplyFormat,
     /// Whether a stream is asked to count its tokens.
@@ -76,7 +78,8 @@ impl Parameters {
         };
         Self {
             temperature: settings.temperature.filter(|_| !thinks),
-            output_limit: settings.max_output_tokens.map(|limit| (name, limit)),
+            output_limit: settings.max_output_tokens.map(u64::from),
+            limit_name: name,
             format: endpoint.format,
             counts_in_stream: true,
         }
@@ -99,18 +102,16 @@ impl Parameters {
         if OF_FORMAT.iter().any(|word| refusal.contains(word)) {
             return self.ask_for_less_format(wire);
         }
-        match &mut self.output_limit {
-            Some((name @ LimitName::MaxTokens, _)) if refusal.contains("max_tokens") => {
-                *name = LimitName::MaxCompletionTokens;
+        match self.limit_name {
+            LimitName::MaxTokens if refusal.contains("max_tokens") => {
+                self.limit_name = LimitName::MaxCompletionTokens;
                 wire == Wire::Chat && refusal.contains("max_completion_tokens")
             }
-            Some((name @ LimitName::MaxCompletionTokens, _))
-                if refusal.contains("max_completion_tokens") =>
-            {
-                *name = LimitName::MaxTokens;
+            LimitName::MaxCompletionTokens if refusal.contains("max_completion_tokens") => {
+                self.limit_name = LimitName::MaxTokens;
                 wire == Wire::Chat
             }
-            Some(_) | None => false,
+            LimitName::MaxTokens | LimitName::MaxCompletionTokens => false,
         }
     }
 
@@ -165,7 +166,8 @@ mod tests {
     fn all() -> Parameters {
         Parameters {
             temperature: Some(0.2),
-            output_limit: Some((LimitName::MaxTokens, 100)),
+            output_limit: Some(100),
+            limit_name: LimitName::MaxTokens,
             format: ReplyFormat::Schema,
             counts_in_stream: true,
         }
@@ -186,7 +188,7 @@ mod tests {
                 "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
                 Wire::Chat,
                 Some(Parameters {
-                    output_limit: Some((LimitName::MaxCompletionTokens, 100)),
+                    limit_name: LimitName::MaxCompletionTokens,
                     ..all()
                 }),
             ),

@@ -37,6 +37,7 @@ fn request(user: &str) -> ModelRequest {
         system: "rules".into(),
         user: user.into(),
         schema: None,
+        max_output_tokens: None,
     }
 }
 

@@ -63,6 +63,7 @@ fn question() -> ModelRequest {
         system: "the rules".into(),
         user: "the task".into(),
         schema: Some(ralph_core::action::json_schema()),
+        max_output_tokens: None,
     }
 }
 

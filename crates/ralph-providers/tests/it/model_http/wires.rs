@@ -145,6 +145,29 @@ async fn a_question_of_another_form_is_not_held_to_the_schema() {
 }
 
 #[tokio::test]
+async fn a_request_lowers_the_output_limit_of_its_profile_and_never_raises_it() {
+    for (wire, path) in [
+        (Wire::Chat, "/max_tokens"),
+        (Wire::Responses, "/max_output_tokens"),
+        (Wire::Messages, "/max_tokens"),
+        (Wire::Gemini, "/generationConfig/maxOutputTokens"),
+    ] {
+        for (most, sent) in [(300, 300), (5000, 1000)] {
+            let api = FakeModelApi::start([stream(wire)]).unwrap();
+            let request = ModelRequest {
+                max_output_tokens: Some(most),
+                ..question()
+            };
+            let model = model(wire, &api);
+            assert_eq!(model.output_limit(), Some(1000));
+            model.ask(&request).await.unwrap();
+            let body: Value = serde_json::from_str(&api.heard()[0].body).unwrap();
+            assert_eq!(body.pointer(path), Some(&json!(sent)), "{wire:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn why_an_answer_ended_is_understood() {
     let chat = |reason: &str| {
         (

@@ -19,8 +19,8 @@ pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters)
     if parameters.counts_in_stream {
         body["stream_options"] = json!({"include_usage": true});
     }
-    if let Some((name, limit)) = parameters.output_limit {
-        body[name.key()] = json!(limit);
+    if let Some(limit) = parameters.output_limit {
+        body[parameters.limit_name.key()] = json!(limit);
     }
     if let Some(temperature) = parameters.temperature {
         body["temperature"] = json!(temperature);

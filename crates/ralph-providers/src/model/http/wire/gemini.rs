@@ -9,7 +9,7 @@ use super::super::parameters::Parameters;
 
 pub(super) fn body(request: &ModelRequest, parameters: &Parameters) -> Value {
     let mut config = json!({});
-    if let Some((_, limit)) = parameters.output_limit {
+    if let Some(limit) = parameters.output_limit {
         config["maxOutputTokens"] = json!(limit);
     }
     if let Some(temperature) = parameters.temperature {

@@ -8,12 +8,10 @@ use super::super::answer::{Answer, tokens};
 use super::super::parameters::Parameters;
 
 /// The limit where a profile gives none: this way to talk needs one.
-const OUTPUT_LIMIT: u32 = 8192;
+pub(super) const OUTPUT_LIMIT: u64 = 8192;
 
 pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters) -> Value {
-    let limit = parameters
-        .output_limit
-        .map_or(OUTPUT_LIMIT, |(_, limit)| limit);
+    let limit = parameters.output_limit.unwrap_or(OUTPUT_LIMIT);
     let mut body = json!({
         "model": model,
         "max_tokens": limit,

@@ -14,6 +14,14 @@ use super::parameters::Parameters;
 use super::refusal::Refusal;
 use super::sse::Event;
 
+/// Returns the output limit that is sent for a wire that needs one, where nothing else sets it.
+pub(super) fn default_output_limit(wire: Wire) -> Option<u64> {
+    match wire {
+        Wire::Messages => Some(messages::OUTPUT_LIMIT),
+        Wire::Chat | Wire::Responses | Wire::Gemini => None,
+    }
+}
+
 /// Something that cannot be read as an answer.
 #[derive(Debug)]
 pub(super) enum Trouble {

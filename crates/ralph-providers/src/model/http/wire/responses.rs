@@ -18,7 +18,7 @@ pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters)
         // Nothing of a call is remembered, at the provider's neither.
         "store": false,
     });
-    if let Some((_, limit)) = parameters.output_limit {
+    if let Some(limit) = parameters.output_limit {
         body["max_output_tokens"] = json!(limit);
     }
     if let Some(temperature) = parameters.temperature {

@@ -145,6 +145,7 @@ fn asked(attempt: u32) -> Event {
         attempt,
         prompt: Digest::of(b"prompt"),
         prompt_bytes: 12_345,
+        reserved: None,
     }
 }
 
