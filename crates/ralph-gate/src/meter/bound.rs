@@ -101,16 +101,14 @@ impl Measured<'_> {
         ]
         .iter()
         .any(|key| self.fields.get(*key).is_some_and(|value| !value.is_null()));
-        if found.is_open || is_stored {
+        let tools = self.fields.get("tools").and_then(Value::as_array);
+        let is_served = tools.is_some_and(|tools| tools.iter().any(is_served));
+        if found.is_open || is_stored || is_served {
             return window;
         }
-        let typed_tools = self
-            .fields
-            .get("tools")
-            .and_then(Value::as_array)
-            .map_or(0, |tools| {
-                tools.iter().filter(|tool| is_typed(tool)).count()
-            });
+        let typed_tools = tools.map_or(0, |tools| {
+            tools.iter().filter(|tool| is_typed(tool)).count()
+        });
         let bound = self
             .bytes
             .saturating_sub(found.image_bytes)
@@ -201,6 +199,21 @@ fn is_budgeted(thinking: &Value) -> bool {
 fn is_typed(tool: &Value) -> bool {
     let kind = tool.get("type").and_then(Value::as_str);
     kind.is_some_and(|kind| !matches!(kind, "custom" | "function"))
+}
+
+/// Tells whether the provider runs a tool itself and reads its results as input.
+fn is_served(tool: &Value) -> bool {
+    const BY_THE_CLIENT: [&str; 7] = [
+        "bash",
+        "text_editor",
+        "computer",
+        "memory",
+        "local_shell",
+        "shell",
+        "apply_patch",
+    ];
+    let kind = tool.get("type").and_then(Value::as_str).unwrap_or_default();
+    is_typed(tool) && !BY_THE_CLIENT.iter().any(|start| kind.starts_with(start))
 }
 
 /// What a request carries beside text.
@@ -309,6 +322,7 @@ mod tests {
             json!({"model": "m", "input": [{"type": "input_file", "file_data": small}]}),
             json!({"model": "m", "input": [{"type": "item_reference", "id": "x"}]}),
             json!({"model": "m", "previous_response_id": "resp_1"}),
+            json!({"model": "m", "tools": [{"type": "web_search_20250305", "name": "web_search"}]}),
         ] {
             for (window, expected) in [(Some(WINDOW), 200_000), (None, LARGEST_WINDOW)] {
                 let found = bound(Wire::OpenAiResponses, &body, window).unwrap();
