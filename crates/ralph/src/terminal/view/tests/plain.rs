@@ -1,8 +1,12 @@
 //! How a run looks in a pipe.
 
+use ralph_core::net::{Allowlist, Policy, ProviderTool};
+use ralph_core::plan::{AgentPlan, NetworkPlan};
 use snapbox::{assert_data_eq, str};
 
 use super::*;
+use crate::terminal::line::Colour;
+use crate::terminal::lines::life;
 
 /// Returns one chapter of the story.
 fn chapter(number: usize) -> String {
@@ -171,4 +175,36 @@ fn a_flood_and_tools_of_the_provider() {
 
 "]]
     );
+}
+
+#[test]
+fn a_plan_names_hosts_that_are_not_inspected_and_tools_of_the_provider() {
+    let Event::RunCreated { mut plan } = story::created() else {
+        panic!("a story begins with its plan");
+    };
+    let list = |hosts: &[&str]| Allowlist::parse(hosts.iter().copied()).unwrap();
+    plan.network = Some(NetworkPlan {
+        policy: Policy::Allowlist(list(&["pypi.example", "*.files.example", "opened.example"])),
+        inspect: list(&["opened.example"]),
+        ..NetworkPlan::default()
+    });
+    plan.agent = Some(AgentPlan {
+        name: "claude".into(),
+        model: None,
+        auth: None,
+        renew: None,
+        provider_tools: [ProviderTool::Urls, ProviderTool::WebSearch].into(),
+    });
+    let lines = life::plan(&plan);
+    let shown: Vec<String> = lines
+        .iter()
+        .map(|line| line.render(Colour::Unused, None))
+        .collect();
+    for expected in [
+        "  network  pypi.example, *.files.example, opened.example",
+        "           not inspected: pypi.example, *.files.example · a command can use a credential of its own there",
+        "  provider may be asked for web_search, urls",
+    ] {
+        assert!(shown.iter().any(|line| line == expected), "{shown:#?}");
+    }
 }
