@@ -14,6 +14,7 @@
 //! - [`doctor`] asks a strong model for advice, [`advice`] is how that and a person's is written down.
 //! - [`debug`] says what a person may start in a sandbox.
 //! - [`verdict`] decides whether a run is green, [`surface`] which changes touch its verification.
+//! - [`checks`] reads what a check's command runs and which new code could fake its result.
 //! - [`image`] says what the images of container sandboxes are made from and called.
 //! - [`net`] decides what a sandbox may reach.
 //! - [`printable`] escapes characters that change how a text is shown.
@@ -24,6 +25,7 @@
 pub mod action;
 pub mod advice;
 pub mod budget;
+pub mod checks;
 pub mod debug;
 pub mod doctor;
 pub mod event;

@@ -29,6 +29,9 @@ pub use deaths::{DeadlyCommand, MAX_DEATHS};
 pub use open::OpenIteration;
 pub use steering::{MAX_MESSAGE_BYTES, MAX_WAITING_MESSAGES, Message, ScreenedTool, host_entry};
 
+/// How many red commits are remembered.
+const MAX_RED_COMMITS: usize = 100;
+
 /// Where a run stands after some records.
 #[derive(Debug, Clone)]
 pub struct RunState {
@@ -80,6 +83,8 @@ pub struct RunState {
     pub verified: Option<(CommitId, bool)>,
     /// The tests that its test command ran there, if they could be counted.
     pub verified_tests: Option<TestCount>,
+    /// Commits that were red in a clean room, the last ones.
+    pub red_commits: Vec<CommitId>,
     /// What qualifies that verdict, the most important first.
     pub findings: Vec<VerifyFinding>,
     /// The checks at the base commit, before any work.
@@ -169,6 +174,7 @@ impl RunState {
             ticked: BTreeSet::new(),
             verified: None,
             verified_tests: None,
+            red_commits: Vec::new(),
             findings: Vec::new(),
             baseline: None,
             running_command: None,
@@ -381,6 +387,11 @@ impl RunState {
                 ..
             } => {
                 self.findings.clone_from(findings);
+                if !green && !self.red_commits.contains(head) {
+                    self.red_commits.push(head.clone());
+                    let extra = self.red_commits.len().saturating_sub(MAX_RED_COMMITS);
+                    self.red_commits.drain(..extra);
+                }
                 if let Some(open) = &mut self.open {
                     open.note_checks(checks);
                 }

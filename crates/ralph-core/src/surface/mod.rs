@@ -16,4 +16,5 @@ pub use entries::{
 };
 pub use ranking::{Importance, RankedFinding, ranked};
 pub use test_diff::{TestDiff, examine};
-pub use touched::{Change, ChangedPath, Finding, Surface, existing_tests, touched};
+pub(crate) use touched::configures_checks;
+pub use touched::{Change, ChangedPath, Finding, Surface, existing_tests, is_test, touched};

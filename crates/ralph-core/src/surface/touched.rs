@@ -148,7 +148,8 @@ fn verification(path: &str, commands: &[String]) -> Option<String> {
     Some(why.to_owned())
 }
 
-fn is_test(path: &str) -> bool {
+/// Tells whether a path is that of a test, by convention.
+pub fn is_test(path: &str) -> bool {
     fits_any(TESTS, path) || TEST_CLASSES.iter().any(|pattern| fits(pattern, path))
 }
 
@@ -175,6 +176,11 @@ fn names(command: &str, path: &str) -> bool {
             && [format!("{file}.py"), format!("{file}/__main__.py")].contains(&path.to_owned())
     };
     words.iter().any(is_path) || words.windows(2).any(is_module)
+}
+
+/// Tells whether a path configures a test runner or decides which code it loads.
+pub(crate) fn configures_checks(path: &str) -> bool {
+    fits_any(RUNNERS, path) || fits_any(LOCKFILES, path) || fits_any(COMPILED, path)
 }
 
 /// Returns a command line at a length that fits into a list.

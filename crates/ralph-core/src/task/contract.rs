@@ -213,6 +213,8 @@ pub struct VerificationSettings {
     pub baseline: bool,
     /// What follows when existing tests were changed.
     pub on_test_change: OnTestChange,
+    /// Patterns of files that the checks take from the base commit.
+    pub protected: Vec<String>,
 }
 
 impl Default for VerificationSettings {
@@ -220,6 +222,7 @@ impl Default for VerificationSettings {
         Self {
             baseline: true,
             on_test_change: OnTestChange::default(),
+            protected: Vec::new(),
         }
     }
 }

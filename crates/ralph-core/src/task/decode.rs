@@ -26,6 +26,8 @@ const MAX_TOKENS: u64 = 1_000_000_000_000;
 const MAX_GUTTER: u32 = 1000;
 /// How long a title of a pull request may be.
 const MAX_TITLE_CHARS: usize = 256;
+/// How long a pattern of protected files may be.
+const MAX_PATTERN_CHARS: usize = 200;
 /// How long a label of a pull request may be.
 const MAX_LABEL_CHARS: usize = 50;
 
@@ -206,6 +208,7 @@ fn verification_settings(root: &mut Section<'_, '_>) -> VerificationSettings {
     VerificationSettings {
         baseline: section.flag("baseline").unwrap_or(defaults.baseline),
         on_test_change: section.choice("on_test_change").unwrap_or_default(),
+        protected: section.short_lines("protected", MAX_PATTERN_CHARS),
     }
 }
 

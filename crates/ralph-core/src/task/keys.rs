@@ -51,7 +51,7 @@ pub(crate) const PR: [&str; 6] = [
 ];
 
 /// The keys below `verification`.
-pub(crate) const VERIFICATION: [&str; 2] = ["baseline", "on_test_change"];
+pub(crate) const VERIFICATION: [&str; 3] = ["baseline", "on_test_change", "protected"];
 
 /// The keys below `sandbox_resources`.
 pub(crate) const RESOURCES: [&str; 3] = ["vcpu", "memory_gib", "disk_gib"];

@@ -43,4 +43,6 @@ pub enum FindingKind {
     RewrittenFiles,
     /// The number of tests could not be confirmed.
     UnconfirmedCount,
+    /// Tests were changed, and those of the base commit pass on the new code, too.
+    OldTestsPass,
 }

@@ -7,6 +7,7 @@
 mod room;
 mod witness;
 
+use ralph_core::checks::Listing;
 use ralph_core::event::Event;
 use ralph_core::id::CommitId;
 use ralph_core::verdict::{CheckResult, VerifyFinding};
@@ -43,7 +44,15 @@ impl Run {
         commit: &CommitId,
         commands: &[NamedCommand],
     ) -> Result<Vec<RoomCheck>, RunError> {
-        let tree = RoomTree::of(commit);
+        self.check_tree(&RoomTree::of(commit), commands).await
+    }
+
+    /// Runs each command on an untouched copy of these files, like [`Run::check_commit`].
+    pub(crate) async fn check_tree(
+        &mut self,
+        tree: &RoomTree,
+        commands: &[NamedCommand],
+    ) -> Result<Vec<RoomCheck>, RunError> {
         let bundle = self.branch_bundle().await?;
         let mut checks: Vec<RoomCheck> = Vec::new();
         for NamedCommand { name, command } in commands {
@@ -53,11 +62,42 @@ impl Run {
                 check.result.name.clone_from(name);
                 check
             } else {
-                self.check_in_room(&bundle, &tree, name, command).await?
+                self.check_in_room(&bundle, tree, name, command).await?
             };
             checks.push(check);
         }
         Ok(checks)
+    }
+
+    /// Runs each command for comparison only: a red one is no error of the model's work.
+    pub(crate) async fn check_quietly(
+        &mut self,
+        tree: &RoomTree,
+        commands: &[NamedCommand],
+    ) -> Result<Vec<CheckResult>, RunError> {
+        let bundle = self.branch_bundle().await?;
+        let mut checks = Vec::new();
+        for NamedCommand { name, command } in commands {
+            let used = self.run_in_room(&bundle, tree, command).await?;
+            checks.push(used.output.check(name, command, &used.outcome));
+        }
+        Ok(checks)
+    }
+
+    /// Lists the tests of a check, in a clean room of its own; none where the runner cannot
+    /// list them, or where the listing does not say how many there are.
+    pub(crate) async fn list_tests(
+        &mut self,
+        tree: &RoomTree,
+        listing: &Listing,
+    ) -> Result<Option<u64>, RunError> {
+        let Some(command) = &listing.command else {
+            return Ok(None);
+        };
+        let bundle = self.branch_bundle().await?;
+        let used = self.run_in_room(&bundle, tree, command).await?;
+        let is_listed = used.outcome.ended.is_success();
+        Ok(listing.count(&used.output.both).filter(|_| is_listed))
     }
 
     /// Runs one check in a clean room of its own and adds its output to the iteration's transcript.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use ralph_core::event::{Event, Purpose};
 use ralph_core::id::CommitId;
 use ralph_core::ports::{Exec, ExecOutcome, Sandbox};
+use ralph_core::surface::{Change, ChangedPath};
 
 use super::witness::{RoomChanges, Witness};
 use crate::actions::CHECK_TIMEOUT;
@@ -14,10 +15,16 @@ use crate::git::{GitError, Origin, SandboxGit};
 use crate::prepare;
 use crate::run::{Run, attend};
 
-/// The files that a clean room holds: those of a commit.
+/// The files that a clean room holds: those of a commit, some of them perhaps as they were at the
+/// base commit.
 #[derive(Debug, Clone)]
 pub(crate) struct RoomTree {
     commit: CommitId,
+    base: Option<CommitId>,
+    /// Files that are taken from the base commit.
+    restored: Vec<String>,
+    /// Files that the base commit does not have.
+    removed: Vec<String>,
 }
 
 impl RoomTree {
@@ -25,7 +32,23 @@ impl RoomTree {
     pub(crate) fn of(commit: &CommitId) -> Self {
         Self {
             commit: commit.clone(),
+            base: None,
+            restored: Vec::new(),
+            removed: Vec::new(),
         }
+    }
+
+    /// Takes changed files from the base commit instead: modified and deleted ones as they were
+    /// there, added ones not at all.
+    pub(crate) fn with_base_files(mut self, base: &CommitId, changed: &[ChangedPath]) -> Self {
+        self.base = Some(base.clone());
+        for ChangedPath { path, change } in changed {
+            match change {
+                Change::Added => self.removed.push(path.clone()),
+                Change::Modified | Change::Deleted => self.restored.push(path.clone()),
+            }
+        }
+        self
     }
 }
 
@@ -91,6 +114,9 @@ impl Run {
         })
         .await?;
         git.check_out_commit(&tree.commit).await?;
+        if let Some(base) = &tree.base {
+            git.take_from(base, &tree.restored, &tree.removed).await?;
+        }
         let witness = Witness::of(room).await?;
         if witness.head() != tree.commit.as_str() {
             let answer = witness.head().to_owned();

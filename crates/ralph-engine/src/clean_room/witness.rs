@@ -3,12 +3,16 @@
 //! A check that checks out another commit, or that rewrites the files that it judges, says nothing
 //! about the commit that is delivered. Times of files also reveal those that were changed and put back.
 
+use std::time::Duration;
+
 use ralph_core::ports::Sandbox;
 use ralph_core::verdict::{FindingKind, VerifyFinding};
 
 use crate::error::RunError;
 use crate::git::{GitError, RepoRefs, SandboxGit};
 
+/// Longer than the resolution of a file system's times.
+const CLOCK_TICK: Duration = Duration::from_millis(20);
 /// How many paths a finding names.
 const NAMED_PATHS: usize = 5;
 
@@ -23,12 +27,14 @@ impl Witness {
     /// Records the refs and the index of a sandbox's repository.
     pub(super) async fn of(room: &dyn Sandbox) -> Result<Self, RunError> {
         let git = SandboxGit::new(room);
-        Ok(Self {
-            // First, so that the clock has moved on before the check starts.
+        let witness = Self {
             stamped: git.stamp().await?,
             refs: git.refs().await?,
             index: git.index().await?,
-        })
+        };
+        // The clock of the file system must move on before the check writes anything.
+        tokio::time::sleep(CLOCK_TICK).await;
+        Ok(witness)
     }
 
     /// Returns the commit that was checked out.

@@ -1,9 +1,11 @@
 //! What comes out of a run: `publish` pushes the branch and keeps the pull request, `verify` judges
 //! a commit in a clean room, `test_changes` examines changed tests, `pull_body` finds the words.
 
+mod branch_findings;
 mod publish;
 mod pull_body;
 mod test_changes;
+mod test_counts;
 mod verify;
 
 pub(crate) use publish::Delivered;

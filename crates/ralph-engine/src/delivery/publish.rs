@@ -121,7 +121,7 @@ impl Run {
         self.set_status(RunStatus::Verifying)?;
         let head = self.state().head.clone();
         let report = self.clean_room(&head).await?;
-        if report.reasons.is_empty() {
+        if report.is_green() {
             self.push_again_if_gone().await?;
             if let Some(reason) = self.unapproved_test_changes().await? {
                 self.set_status(RunStatus::Running)?;

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use ralph_core::checks;
 use ralph_core::event::Event;
 use ralph_core::id::CommitId;
-use ralph_core::verdict::{self, CheckResult, Verdict, VerifyFinding};
+use ralph_core::surface::ChangedPath;
+use ralph_core::verdict::{self, CheckResult, FindingKind, Verdict, VerifyFinding};
 
-use crate::clean_room::NamedCommand;
+use crate::clean_room::{NamedCommand, RoomTree};
 use crate::error::RunError;
 use crate::run::Run;
 
@@ -22,14 +24,19 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    fn add_reason(&mut self, reason: String) {
+    /// Tells whether nothing speaks against success.
+    pub(crate) fn is_green(&self) -> bool {
+        self.reasons.is_empty()
+    }
+
+    pub(super) fn add_reason(&mut self, reason: String) {
         // Several checks may have the same command.
         if !self.reasons.contains(&reason) {
             self.reasons.push(reason);
         }
     }
 
-    fn add_findings(&mut self, findings: impl IntoIterator<Item = VerifyFinding>) {
+    pub(super) fn add_findings(&mut self, findings: impl IntoIterator<Item = VerifyFinding>) {
         for finding in findings {
             if !self.findings.contains(&finding) {
                 self.findings.push(finding);
@@ -40,15 +47,32 @@ impl Report {
 }
 
 impl Run {
-    /// Judges a commit. The answer is in the journal when this returns.
+    /// Judges a commit. The answer is in the journal when this returns. A commit that was red before
+    /// must be green twice in a row.
     pub(crate) async fn clean_room(&mut self, head: &CommitId) -> Result<Report, RunError> {
+        let was_red = self.state().red_commits.contains(head);
+        let report = self.verify_once(head, was_red).await?;
+        if was_red && report.is_green() {
+            return self.verify_once(head, was_red).await;
+        }
+        Ok(report)
+    }
+
+    async fn verify_once(&mut self, head: &CommitId, was_red: bool) -> Result<Report, RunError> {
         self.journal
             .append(Event::VerifyStarted { head: head.clone() })?;
-        let report = self.judge_commit(head).await?;
+        let mut report = self.judge_commit(head).await?;
+        if was_red && report.is_green() {
+            let text = format!(
+                "flaky: commit {} was red in an earlier clean room, then green twice in a row without a change",
+                head.short()
+            );
+            report.add_findings([VerifyFinding::new(FindingKind::Flaky, text)]);
+        }
         self.journal.append(Event::VerifyFinished {
             head: head.clone(),
             contract: self.pinned.digest().clone(),
-            green: report.reasons.is_empty(),
+            green: report.is_green(),
             checks: report.checks.clone(),
             reasons: report.reasons.clone(),
             findings: report.findings.clone(),
@@ -58,7 +82,11 @@ impl Run {
 
     async fn judge_commit(&mut self, head: &CommitId) -> Result<Report, RunError> {
         let mut report = Report::default();
-        let checks = self.check_commit(head, &self.contract_checks()).await?;
+        let base = self.state().plan.base.clone();
+        let protected = self.protected(&self.repo.changed(&base, head).await?);
+        let tree = RoomTree::of(head).with_base_files(&base, &protected);
+        let checks = self.check_tree(&tree, &self.contract_checks()).await?;
+        report.add_findings(checks::protected_finding(&protected));
         for check in checks {
             let is_green = check.result.is_green();
             if !is_green || check.objection.is_some() {
@@ -76,11 +104,21 @@ impl Run {
             }
         }
         report.add_findings(self.changed_test_findings().await?);
+        if report.is_green() {
+            self.confirm_counts(&tree, &mut report).await?;
+            self.try_old_tests(head, &mut report).await?;
+            report.add_findings(self.branch_findings(head).await?);
+        }
         Ok(report)
     }
 
+    /// Returns the changed files that the task protects.
+    pub(super) fn protected(&self, changed: &[ChangedPath]) -> Vec<ChangedPath> {
+        checks::protected(changed, &self.pinned.contract().verification.protected)
+    }
+
     /// Returns the boxes that a check speaks for: a global one for all that have none of their own.
-    fn boxes_of(&self, check: &str) -> Vec<String> {
+    pub(super) fn boxes_of(&self, check: &str) -> Vec<String> {
         let boxes = self.pinned.task().checkboxes.iter();
         let global = check.starts_with("verify_commands[");
         let meant = |id: &str, own: &[String]| id == check || (global && own.is_empty());

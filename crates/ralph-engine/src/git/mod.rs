@@ -7,6 +7,7 @@
 mod bounded;
 mod change;
 mod commit;
+mod content;
 mod entries;
 mod export;
 mod file_diff;

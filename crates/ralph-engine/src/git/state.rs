@@ -72,6 +72,27 @@ impl SandboxGit<'_> {
         self.check_out().await
     }
 
+    /// Replaces files of the checkout by those of another commit, and removes others.
+    pub(crate) async fn take_from(
+        &self,
+        commit: &CommitId,
+        restored: &[String],
+        removed: &[String],
+    ) -> Result<(), RunError> {
+        let steps = [
+            (vec!["checkout", "--quiet", commit.as_str()], restored),
+            (vec!["rm", "--quiet", "--force"], removed),
+        ];
+        for (command, paths) in steps.into_iter().filter(|(_, paths)| !paths.is_empty()) {
+            let argv = ["git", "--literal-pathspecs"].into_iter();
+            let argv = argv.chain(command.iter().copied());
+            let argv = argv.chain(["--pathspec-from-file=-", "--pathspec-file-nul"]);
+            let exec = Exec::argv(argv, TIMEOUT).with_stdin(paths.join("\0"));
+            self.checked(command[0], exec).await?;
+        }
+        Ok(())
+    }
+
     /// Creates the file whose age later tells which files were written after it; returns its time.
     pub(crate) async fn stamp(&self) -> Result<jiff::Timestamp, RunError> {
         self.sandbox

@@ -32,6 +32,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
         .rfind(|record| record.number < succeeded.number);
     if let Some(verdict) = verdict {
         judge(evidence, verdict, succeeded, &mut findings);
+        twice_green(evidence, verdict, &mut findings);
         delivered(evidence, verdict.text("head"), &mut findings);
     } else {
         findings.fail(format!("{} comes without a verification", succeeded.name()));
@@ -111,6 +112,24 @@ fn each_check(record: &Record, findings: &mut Findings) {
         if let Some(failed @ 1..) = tests["failed"].as_u64() {
             findings.fail(format!("{name}: check `{called}` reports {failed} failed"));
         }
+    }
+}
+
+/// Checks that a commit which is called flaky was green twice in a row.
+fn twice_green(evidence: &Evidence<'_>, verdict: &Record, findings: &mut Findings) {
+    let kinds = verdict.event()["findings"].as_array();
+    let is_flaky = kinds.into_iter().flatten().any(|f| f["kind"] == "flaky");
+    let before = evidence
+        .records("verify_finished")
+        .rfind(|record| record.number < verdict.number);
+    let was_green = before.is_some_and(|before| {
+        before.event()["green"] == true && before.text("head") == verdict.text("head")
+    });
+    if is_flaky && !was_green {
+        let name = verdict.name();
+        findings.fail(format!(
+            "{name} calls the commit flaky, and it was not green twice in a row"
+        ));
     }
 }
 

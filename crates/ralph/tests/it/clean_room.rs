@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::project::{Project, claiming, commit, finish, run, work, write};
+use crate::project::{Project, claiming, commit, control, finish, run, work, write};
 
 /// A task with these two verify commands.
 fn checked_by(first: &str, second: &str) -> String {
@@ -188,4 +188,94 @@ fn replaced_objects_do_not_reach_a_clean_room() {
     project.run().expect(10);
     let green = project.told("verify_finished", "green");
     assert!(!green.contains(&true.into()), "{green:?}");
+}
+
+/// A project whose check is red at these runs of it; 0 is the first, in the work sandbox.
+fn flaky(red_at: &str) -> Project {
+    let project = Project::new()
+        .set("max_iterations", "2")
+        // The baseline would run the check once more.
+        .set("verification", "{baseline: false}");
+    let counter = project.path("counter");
+    let check = format!(
+        "n=$(cat {0} 2>/dev/null || echo 0); echo $((n + 1)) > {0}; case $n in {red_at}) exit 1;; esac",
+        counter.display()
+    );
+    let done = |with: &[Value]| claiming(&["M1.1", "M1.2"], with);
+    project
+        .body(&checked_by(&check, "grep -q one a.txt"))
+        .script(&[done(&work()), done(&[control("stop_success", "done")])])
+}
+
+#[test]
+fn a_commit_that_was_red_must_be_green_twice_in_a_row() {
+    // In the work sandbox, red in a clean room, in the work sandbox again, then twice green.
+    let project = flaky("1");
+    let ended = project.run().expect(0);
+    let green = project.told("verify_finished", "green");
+    assert_eq!(green, [false, true, true].map(Value::from));
+    let found = findings(&project);
+    assert_eq!(found[0].0, "flaky", "{found:?}");
+    assert!(ended.stdout.contains("flaky: commit "), "{}", ended.stdout);
+    assert!(
+        project.pull()["body"]
+            .as_str()
+            .unwrap()
+            .contains("flaky: commit ")
+    );
+    project.audit();
+
+    let project = flaky("1|4");
+    project.run().expect(10);
+    let green = project.told("verify_finished", "green");
+    assert_eq!(green, [false, true, false].map(Value::from));
+    project.audit();
+}
+
+#[test]
+fn protected_files_come_from_the_base_commit() {
+    let project = Project::new()
+        .set("verification", "{protected: [\"check.sh\"]}")
+        .set("max_iterations", "1")
+        .body(&checked_by("sh check.sh", "grep -q two b.txt"));
+    project.commit("check.sh", "grep -q three a.txt\n");
+    let cheat = [&[write("check.sh", "exit 0\n")][..], &work()].concat();
+    let project = project.script(&[claiming(&["M1.1", "M1.2"], &cheat)]);
+    project.run().expect(10);
+    assert_eq!(reasons(&project), ["`sh check.sh`: exit 1"]);
+
+    let project = Project::new()
+        .set("verification", "{protected: [\"check.sh\"]}")
+        .body(&checked_by("sh check.sh", "grep -q two b.txt"));
+    project.commit("check.sh", "grep -q one a.txt\n");
+    let project = project.script(&[claiming(&["M1.1", "M1.2"], &cheat)]);
+    project.run().expect(0);
+    let text = "protected files were changed, the checks used those of the base commit: `check.sh`";
+    let wanted = ("protected".to_owned(), text.to_owned());
+    assert!(
+        findings(&project).contains(&wanted),
+        "{:?}",
+        findings(&project)
+    );
+    project.audit();
+}
+
+#[test]
+fn the_tests_of_the_base_commit_that_pass_on_the_new_code_are_evidence() {
+    let project = Project::new().set("test_command", "sh tests/all.sh");
+    project.commit("tests/all.sh", "test -s base.txt\n");
+    let changes = [
+        &[write("tests/all.sh", "test -s base.txt && test -s a.txt\n")][..],
+        &work(),
+    ]
+    .concat();
+    let project = project.script(&[claiming(&["M1.1", "M1.2"], &changes)]);
+    project.run().expect(0);
+    let text = "the tests of the base commit pass on the new code".to_owned();
+    let found = findings(&project);
+    assert!(
+        found.contains(&("old_tests_pass".to_owned(), text)),
+        "{found:?}"
+    );
+    project.audit();
 }

@@ -11,6 +11,7 @@ mod bad_input;
 mod baseline;
 #[cfg(target_os = "linux")]
 mod care;
+mod cheats;
 mod circling;
 mod clean_room;
 mod contract;

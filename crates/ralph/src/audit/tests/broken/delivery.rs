@@ -131,6 +131,15 @@ const FALSE_GREENS: &[Case] = &[
     case("I12", "another contract", "verified contract 00", |world| {
         set_verdict(world, "contract", json!("00"));
     }),
+    case(
+        "I12",
+        "a flaky commit that was green once",
+        "was not green twice in a row",
+        |world| {
+            let flaky = json!([{"kind": "flaky", "text": "red before"}]);
+            set_verdict(world, "findings", flaky);
+        },
+    ),
     case("I12", "no checks", "ran no checks", |world| {
         set_verdict(world, "checks", json!([]));
     }),

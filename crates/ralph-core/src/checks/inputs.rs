@@ -1,0 +1,347 @@
+//! The files that a check executes or reads through: scripts, test files, configuration.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use regex::Regex;
+
+use super::has_extension;
+use super::listing::{TestRunner, is_python};
+use super::shell::SimpleCommand;
+use crate::surface::{Change, ChangedPath, configures_checks, is_test};
+use crate::verdict::{FindingKind, VerifyFinding};
+
+/// How many scripts of one check are read.
+const MAX_SCRIPTS: usize = 50;
+/// How many files a finding names.
+const NAMED_FILES: usize = 5;
+/// Programs that execute the files in their arguments.
+const INTERPRETERS: &[&str] = &[
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "ksh",
+    ".",
+    "source",
+    "node",
+    "ruby",
+    "perl",
+    "php",
+    "deno",
+    "bun",
+    "tsx",
+    "ts-node",
+    "lua",
+    "pwsh",
+    "for",
+    "find",
+    "xargs",
+    "parallel",
+    "run-parts",
+    "prove",
+    "bats",
+    "mocha",
+    "phpunit",
+    "rspec",
+    "unittest",
+];
+/// Programs that read their recipe from files with fixed names.
+const BUILD_TOOLS: &[&str] = &[
+    "make", "gmake", "npm", "yarn", "pnpm", "bun", "cargo", "go", "tox", "nox", "just", "task",
+    "rake", "ctest", "cmake", "meson", "ninja", "bazel", "gradle", "mvn", "mix", "composer",
+    "dotnet", "swift", "mocha", "rspec", "phpunit", "bundle", "deno",
+];
+/// Programs that compare files with what is expected.
+const COMPARERS: &[&str] = &["diff", "cmp"];
+
+/// The paths of a commit, including those that the branch deleted.
+#[derive(Debug, Clone, Default)]
+pub struct TrackedFiles {
+    paths: BTreeSet<String>,
+}
+
+impl TrackedFiles {
+    /// Collects paths.
+    pub fn new(paths: impl IntoIterator<Item = String>) -> Self {
+        let paths = paths.into_iter().collect();
+        Self { paths }
+    }
+
+    /// Returns the files that a word of a command means: a file, a directory or a pattern.
+    fn meant_by(&self, word: &str, command: &SimpleCommand) -> Vec<String> {
+        let value = match word.split_once('=') {
+            Some((option, value)) if option.starts_with('-') => value,
+            Some(_) | None => word,
+        };
+        let path = value.split("::").next().unwrap_or_default();
+        let Some(path) = command.in_repository(path) else {
+            return Vec::new();
+        };
+        if path.is_empty() {
+            return Vec::new();
+        }
+        if path.contains(['*', '?', '[', '$', '{']) {
+            return self.fitting(&path);
+        }
+        if self.paths.contains(&path) {
+            return vec![path];
+        }
+        let below = format!("{path}/");
+        let files = self.paths.range(below.clone()..);
+        files
+            .take_while(|file| file.starts_with(&below))
+            .cloned()
+            .collect()
+    }
+
+    fn fitting(&self, pattern: &str) -> Vec<String> {
+        let mut text = String::from("^");
+        for c in pattern.chars() {
+            match c {
+                '*' => text.push_str("[^/]*"),
+                '?' => text.push_str("[^/]"),
+                // A variable may hold anything.
+                '$' | '{' | '}' | '[' | ']' => text.push_str(".*"),
+                c => text.push_str(&regex::escape(&c.to_string())),
+            }
+        }
+        // A pattern may also mean a directory.
+        text.push_str("(?:/.*)?$");
+        let Ok(pattern) = Regex::new(&text) else {
+            return Vec::new();
+        };
+        let fits = self.paths.iter().filter(|path| pattern.is_match(path));
+        fits.cloned().collect()
+    }
+
+    /// Returns the file of a Python module, or of the module that has a name such as `a.b.Class.test`.
+    fn module(&self, name: &str, command: &SimpleCommand) -> Vec<String> {
+        let mut name = name.replace('.', "/");
+        loop {
+            for file in [
+                format!("{name}.py"),
+                format!("{name}/__main__.py"),
+                format!("{name}/__init__.py"),
+            ] {
+                let path = command.in_repository(&file);
+                if let Some(path) = path.filter(|path| self.paths.contains(path)) {
+                    return vec![path];
+                }
+            }
+            match name.rsplit_once('/') {
+                Some((above, _)) => name = above.to_owned(),
+                None => return Vec::new(),
+            }
+        }
+    }
+
+    fn matching(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
+        let wanted = self.paths.iter().filter(|path| is_wanted(path));
+        wanted.cloned().collect()
+    }
+}
+
+/// Collects the files of one check. Scripts that it runs are read by the caller and added.
+#[derive(Debug, Clone, Default)]
+pub struct CheckInputs {
+    executed: BTreeSet<String>,
+    compared: BTreeSet<String>,
+    waiting: VecDeque<String>,
+    read: usize,
+}
+
+impl CheckInputs {
+    /// Adds the files of a command line.
+    pub fn add_line(&mut self, line: &str, files: &TrackedFiles) {
+        for command in SimpleCommand::split(line) {
+            self.add_command(&command, files);
+        }
+    }
+
+    /// Returns the next script whose text has to be added, if there is one.
+    pub fn next_script(&mut self) -> Option<String> {
+        if self.read >= MAX_SCRIPTS {
+            return None;
+        }
+        self.read += 1;
+        self.waiting.pop_front()
+    }
+
+    /// Adds the files that a script runs: a shell script, a makefile, the scripts of a package.
+    pub fn add_script(&mut self, path: &str, text: &str, files: &TrackedFiles) {
+        let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+        let name = path.rsplit('/').next().unwrap_or_default();
+        if name == "package.json" {
+            for line in package_scripts(text) {
+                self.add_line(&format!("cd './{directory}'; {line}"), files);
+            }
+            return;
+        }
+        let is_recipe = configures_checks(path);
+        for line in text.lines() {
+            let line = line.trim_start_matches(['\t', '@', '-', ' ']);
+            // Makefiles run in their own directory, scripts in that of their caller.
+            if is_recipe {
+                self.add_line(&format!("cd './{directory}'; {line}"), files);
+            } else {
+                self.add_line(line, files);
+            }
+        }
+    }
+
+    fn add_command(&mut self, command: &SimpleCommand, files: &TrackedFiles) {
+        let program = command.program();
+        let arguments = command.words.get(1..).unwrap_or_default();
+        if let Some(position) = arguments.iter().position(|word| word == "-c") {
+            let is_shell = matches!(program, "sh" | "bash" | "dash" | "zsh" | "ksh");
+            if let (true, Some(line)) = (is_shell, arguments.get(position + 1)) {
+                self.add_line(&format!("cd './{}'; {line}", command.directory), files);
+                return;
+            }
+        }
+        let runner = TestRunner::of(command);
+        let is_path = command.words.first().is_some_and(|word| word.contains('/'));
+        let executes = is_path || runner.is_some() || INTERPRETERS.contains(&program);
+        if executes || is_python(program) {
+            let words = command.words.iter().skip(usize::from(!is_path));
+            let named: Vec<String> = words.flat_map(|word| named(word, command, files)).collect();
+            let has_named = named.iter().any(|path| is_test(path));
+            self.execute(named);
+            if runner.is_some() && !has_named {
+                self.execute(files.matching(is_test));
+            }
+        }
+        if runner.is_some() || BUILD_TOOLS.contains(&program) || is_python(program) {
+            let below = |path: &str| is_infrastructure(path, runner, program);
+            self.execute(files.matching(below));
+        }
+        if COMPARERS.contains(&program) {
+            let named = arguments
+                .iter()
+                .flat_map(|word| files.meant_by(word, command));
+            self.compared.extend(named);
+        }
+    }
+
+    fn execute(&mut self, paths: Vec<String>) {
+        for path in paths {
+            if self.executed.insert(path.clone()) && may_be_script(&path) {
+                self.waiting.push_back(path);
+            }
+        }
+    }
+
+    /// Returns the changes among these files as a finding. `sizes` are the lines that were added and
+    /// removed, by path.
+    pub fn finding(
+        &self,
+        command: &str,
+        changed: &[ChangedPath],
+        sizes: &BTreeMap<String, (u64, u64)>,
+    ) -> Option<VerifyFinding> {
+        let mut touched: Vec<&ChangedPath> = changed
+            .iter()
+            .filter(|changed| {
+                let is_expectation =
+                    changed.change != Change::Added && self.compared.contains(&changed.path);
+                self.executed.contains(&changed.path) || is_expectation
+            })
+            .collect();
+        // What existed before weighs more than what is new.
+        touched.sort_by_key(|changed| match changed.change {
+            Change::Deleted => 0,
+            Change::Modified => 1,
+            Change::Added => 2,
+        });
+        if touched.is_empty() {
+            return None;
+        }
+        let name = |changed: &&ChangedPath| {
+            let (added, removed) = sizes.get(&changed.path).copied().unwrap_or_default();
+            let how = match changed.change {
+                Change::Added => "added".to_owned(),
+                Change::Deleted => "deleted".to_owned(),
+                Change::Modified => format!("modified, +{added} −{removed}"),
+            };
+            format!("`{}` ({how})", changed.path)
+        };
+        let named: Vec<String> = touched.iter().take(NAMED_FILES).map(name).collect();
+        let more = match touched.len().saturating_sub(NAMED_FILES) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(VerifyFinding::new(
+            FindingKind::ChangedInput,
+            format!(
+                "`{command}` runs files that this branch changed: {}{more}",
+                named.join(", ")
+            ),
+        ))
+    }
+}
+
+/// Returns the files that a word of a command that executes files means.
+fn named(word: &str, command: &SimpleCommand, files: &TrackedFiles) -> Vec<String> {
+    let meant = files.meant_by(word, command);
+    if meant.is_empty() && is_python(command.program()) && !word.starts_with('-') {
+        return files.module(word, command);
+    }
+    meant
+}
+
+/// Tells whether a runner or build tool reads a file by its name.
+fn is_infrastructure(path: &str, runner: Option<TestRunner>, program: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let is_python_file = matches!(
+        name,
+        "conftest.py"
+            | "sitecustomize.py"
+            | "usercustomize.py"
+            | "setup.cfg"
+            | "tox.ini"
+            | "pytest.ini"
+            | ".pytest.ini"
+            | "pyproject.toml"
+            | "noxfile.py"
+            | "setup.py"
+    ) || has_extension(name, "pth")
+        || has_extension(name, "pyc");
+    match runner {
+        Some(TestRunner::Pytest | TestRunner::Unittest) => is_python_file,
+        None if is_python(program) => is_python_file && name != "conftest.py",
+        Some(
+            TestRunner::Cargo
+            | TestRunner::Nextest
+            | TestRunner::Go
+            | TestRunner::Jest
+            | TestRunner::Vitest
+            | TestRunner::Node,
+        )
+        | None => configures_checks(path),
+    }
+}
+
+/// Tells whether the text of a file may be a list of commands.
+fn may_be_script(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let lower = name.to_lowercase();
+    let is_makefile =
+        lower.contains("makefile") || has_extension(&lower, "mk") || lower == "justfile";
+    let is_shell = [".sh", ".bash", ".bats"]
+        .iter()
+        .any(|end| lower.ends_with(end));
+    is_makefile || is_shell || name == "package.json" || !name.contains('.')
+}
+
+/// Returns the commands of a package that its test script can reach.
+fn package_scripts(text: &str) -> Vec<String> {
+    let package: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    let scripts = package["scripts"].as_object();
+    let lines = scripts.into_iter().flat_map(|scripts| scripts.values());
+    lines
+        .filter_map(|line| Some(line.as_str()?.to_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

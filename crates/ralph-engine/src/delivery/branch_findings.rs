@@ -1,0 +1,94 @@
+//! Findings about the branch itself: changed files that the checks run, code that could fake a
+//! result, files that take the place of a runner or a dependency.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use ralph_core::checks::{self, AddedLine, CheckInputs, TrackedFiles};
+use ralph_core::id::CommitId;
+use ralph_core::surface::ChangedPath;
+use ralph_core::verdict::{FindingKind, VerifyFinding};
+
+use crate::error::RunError;
+use crate::run::Run;
+
+/// The longest script whose commands are followed.
+const MAX_SCRIPT: u64 = 256 << 10;
+/// The longest diff that is searched for suspicious code.
+const MAX_DIFF: u64 = 64 << 20;
+/// How many requirement files are read.
+const MAX_REQUIREMENTS: usize = 20;
+
+impl Run {
+    /// Returns what the changes between the base commit and `head` say about the verdict on `head`.
+    pub(super) async fn branch_findings(
+        &self,
+        head: &CommitId,
+    ) -> Result<Vec<VerifyFinding>, RunError> {
+        let base = self.state().plan.base.clone();
+        let changed = self.repo.changed(&base, head).await?;
+        let mut findings = self.changed_inputs(&base, head, &changed).await?;
+        let requirements = self.requirements(head).await?;
+        findings.extend(checks::shadowing(&changed, &requirements));
+        match self.repo.bare_diff(&base, head, MAX_DIFF).await? {
+            Some(diff) => findings.extend(checks::suspects(&AddedLine::of_diff(&diff))),
+            None => findings.push(VerifyFinding::new(
+                FindingKind::SuspectCode,
+                format!(
+                    "the diff has more than {} MiB and was not searched for code that fakes results",
+                    MAX_DIFF >> 20
+                ),
+            )),
+        }
+        Ok(findings)
+    }
+
+    /// Returns, for each check, the changed files that it executes or reads through.
+    async fn changed_inputs(
+        &self,
+        base: &CommitId,
+        head: &CommitId,
+        changed: &[ChangedPath],
+    ) -> Result<Vec<VerifyFinding>, RunError> {
+        let sizes = self.repo.line_changes(base, head).await?;
+        let mut paths = self.repo.files(head).await?;
+        paths.extend(changed.iter().map(|changed| changed.path.clone()));
+        let files = TrackedFiles::new(paths);
+        let commands = self.contract_checks();
+        let commands: BTreeSet<&str> = commands
+            .iter()
+            .map(|check| check.command.as_str())
+            .collect();
+        let mut findings = Vec::new();
+        for command in commands {
+            let mut inputs = CheckInputs::default();
+            inputs.add_line(command, &files);
+            while let Some(path) = inputs.next_script() {
+                if let Some(text) = self.repo.text(head, &path, MAX_SCRIPT).await? {
+                    inputs.add_script(&path, &text, &files);
+                }
+            }
+            findings.extend(inputs.finding(command, changed, &sizes));
+        }
+        Ok(findings)
+    }
+
+    /// Returns the texts of the files that name Python dependencies.
+    async fn requirements(&self, head: &CommitId) -> Result<Vec<String>, RunError> {
+        let is_list = |path: &String| {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            name.starts_with("requirements")
+                && Path::new(name).extension().is_some_and(|end| end == "txt")
+        };
+        let files = self.repo.files(head).await?;
+        let mut texts = Vec::new();
+        for path in files
+            .iter()
+            .filter(|path| is_list(path))
+            .take(MAX_REQUIREMENTS)
+        {
+            texts.extend(self.repo.text(head, path, MAX_SCRIPT).await?);
+        }
+        Ok(texts)
+    }
+}

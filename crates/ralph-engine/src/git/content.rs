@@ -1,0 +1,87 @@
+//! Files, line counts and added lines of commits in the host's repository, all of it bounded.
+
+use std::collections::BTreeMap;
+
+use ralph_core::id::CommitId;
+
+use super::{GitError, HostRepo};
+
+/// The most that a list of paths may have.
+const MAX_LIST: u64 = 64 << 20;
+
+impl HostRepo {
+    /// Returns the paths of a commit's files; none if the list is too long.
+    pub(crate) async fn files(&self, commit: &CommitId) -> Result<Vec<String>, GitError> {
+        let args = ["ls-tree", "-r", "--name-only", "-z", commit.as_str()];
+        let bytes = self.read(&args, MAX_LIST).await?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let paths = text.split('\0').filter(|path| !path.is_empty());
+        Ok(paths.map(str::to_owned).collect())
+    }
+
+    /// Returns the text of a file in a commit; none if it is not there or longer than `limit`.
+    pub(crate) async fn text(
+        &self,
+        commit: &CommitId,
+        path: &str,
+        limit: u64,
+    ) -> Result<Option<String>, GitError> {
+        let object = format!("{commit}:{path}");
+        match self.read(&["cat-file", "blob", &object], limit).await {
+            Ok(bytes) => Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())),
+            Err(GitError::Failed { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the lines that were added to and removed from each file between two commits.
+    pub(crate) async fn line_changes(
+        &self,
+        from: &CommitId,
+        to: &CommitId,
+    ) -> Result<BTreeMap<String, (u64, u64)>, GitError> {
+        let args = [
+            "diff",
+            "--numstat",
+            "--no-renames",
+            "-z",
+            from.as_str(),
+            to.as_str(),
+        ];
+        let bytes = self.read(&args, MAX_LIST).await?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let entry = |entry: &str| {
+            let mut fields = entry.splitn(3, '\t');
+            // Binary files have dashes instead of numbers.
+            let mut number = || Some(fields.next()?.parse().unwrap_or(0));
+            let (added, removed) = (number()?, number()?);
+            Some((fields.next()?.to_owned(), (added, removed)))
+        };
+        Ok(text.split('\0').filter_map(entry).collect())
+    }
+
+    /// Returns the diff between two commits without context; none if it is longer than `limit`.
+    pub(crate) async fn bare_diff(
+        &self,
+        from: &CommitId,
+        to: &CommitId,
+        limit: u64,
+    ) -> Result<Option<Vec<u8>>, GitError> {
+        let args = [
+            "-c",
+            "core.quotePath=false",
+            "diff",
+            // Attributes of the tree could declare source code to be binary.
+            "--text",
+            "--unified=0",
+            "--irreversible-delete",
+            "--no-renames",
+            "--no-color",
+            "--no-ext-diff",
+            "--no-textconv",
+            from.as_str(),
+            to.as_str(),
+        ];
+        self.read(&args, limit).await
+    }
+}
