@@ -356,6 +356,7 @@ pub const RULES: &[TrustRule] = &[
     harmless(Task, "verify_commands"),
     harmless(Task, "verification.baseline"),
     harmless(Task, "verification.on_test_change"),
+    harmless(Task, "verification.protected"),
     harmless(Task, "commit_state"),
     harmless(Task, "on_action_error"),
     harmless(Task, "allow_workflow_changes"),
