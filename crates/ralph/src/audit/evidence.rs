@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::git::Git;
 use super::journal::{Journal, Record};
+use super::known::KnownValues;
 
 /// Where a run's traces are.
 #[derive(Debug)]
@@ -18,17 +19,25 @@ pub(super) struct Evidence<'a> {
     pub(super) git: Git<'a>,
     /// The run's journal.
     pub(super) journal: Journal,
+    /// The credentials of the environment.
+    pub(super) known: KnownValues,
 }
 
 static NOTHING: Value = Value::Null;
 
 impl<'a> Evidence<'a> {
-    pub(super) fn load(run_dir: &'a Path, state_dir: &'a Path, path_variable: &'a str) -> Self {
+    pub(super) fn load(
+        run_dir: &'a Path,
+        state_dir: &'a Path,
+        path_variable: &'a str,
+        secrets: &[(String, String)],
+    ) -> Self {
         Self {
             run_dir,
             state_dir,
             git: Git { path_variable },
             journal: Journal::read(&run_dir.join("journal.jsonl")),
+            known: KnownValues::new(secrets),
         }
     }
 

@@ -12,7 +12,7 @@
 //! | I2 | `append_only` | the journal's chain holds, the logs only ever grew |
 //! | I3 | `commits` | no commit is doubled or lost |
 //! | I4 | `pulls` | one pull request, at the pushed commit |
-//! | I5 | `secrets` | nothing shaped like a credential in the run's files |
+//! | I5 | `secrets`, `known` | nothing shaped like a credential and no known one in the run's files |
 //! | I6 | `budgets` | budgets hold, the clock of active time never goes back |
 //! | I7 | `orphans` | no sandbox and no process is left behind |
 //! | I12 | `green` | success means a commit that a clean room found green |
@@ -36,6 +36,7 @@ mod green;
 mod intents;
 mod iterations;
 mod journal;
+mod known;
 mod oracle;
 mod orphans;
 mod pulls;

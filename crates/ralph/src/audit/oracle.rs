@@ -37,16 +37,22 @@ const CHECKS: [(&str, &str, Look); 13] = [
 /// Checks every promise about a run. It changes nothing.
 ///
 /// `run_dir` is the run's directory, `state_dir` the one it belongs to, `path_variable` the `PATH`
-/// on which git is found.
-pub fn audit(run_dir: &Path, state_dir: &Path, path_variable: &str) -> Audit {
-    let mut answer = look(run_dir, state_dir, path_variable);
+/// on which git is found, `secrets` are the credentials of the environment by name.
+pub fn audit(
+    run_dir: &Path,
+    state_dir: &Path,
+    path_variable: &str,
+    secrets: &[(String, String)],
+) -> Audit {
+    let load = || look(&Evidence::load(run_dir, state_dir, path_variable, secrets));
+    let mut answer = load();
     for _ in 1..TRIES {
         // Findings about a run that went on while it was looked at may be about two moments.
         if answer.audit.is_green() || length(run_dir) == answer.journal_length {
             break;
         }
         thread::sleep(PAUSE);
-        answer = look(run_dir, state_dir, path_variable);
+        answer = load();
     }
     answer.audit
 }
@@ -56,11 +62,10 @@ struct Answer {
     journal_length: u64,
 }
 
-fn look(run_dir: &Path, state_dir: &Path, path_variable: &str) -> Answer {
-    let evidence = Evidence::load(run_dir, state_dir, path_variable);
+fn look(evidence: &Evidence<'_>) -> Answer {
     let checks = CHECKS
         .into_iter()
-        .map(|(id, title, check)| Check::new(id, title, check(&evidence)))
+        .map(|(id, title, check)| Check::new(id, title, check(evidence)))
         .collect();
     Answer {
         audit: Audit {

@@ -1,24 +1,30 @@
-//! I5: nothing in the run's files is shaped like a credential. The repository is looked at when it
-//! is pushed, so it is left out here.
+//! I5: nothing in the run's files is shaped like a credential or contains one of the environment.
+//! Commits are checked before they are imported and pushed, so the repository is left out here.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
 use super::evidence::Evidence;
+use super::known::{KnownValues, without_codes};
 use super::report::{Findings, Outcome};
 
 const CHUNK: usize = 1 << 16;
+/// How much of a file is searched for known credentials at a time.
+const PIECE: u64 = 16 << 20;
+/// How much of a piece is searched again with the next one.
+const OVERLAP: usize = 64 << 10;
 /// The longest piece that has to be seen to know a credential.
 const WINDOW: usize = 256;
 
 pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
     let mut findings = Findings::default();
-    walk(evidence.run_dir, evidence.run_dir, &mut findings);
+    walk(evidence, evidence.run_dir, &mut findings);
     Outcome::Checked(findings)
 }
 
-fn walk(root: &Path, dir: &Path, findings: &mut Findings) {
+fn walk(evidence: &Evidence<'_>, dir: &Path, findings: &mut Findings) {
+    let root = evidence.run_dir;
     let shown = |path: &Path| {
         let inner = path.strip_prefix(root).unwrap_or(path);
         inner.display().to_string()
@@ -36,11 +42,11 @@ fn walk(root: &Path, dir: &Path, findings: &mut Findings) {
         }
         // Links are not followed, pipes and devices not opened.
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => walk(root, &path, findings),
-            Ok(kind) if kind.is_file() => match File::open(&path).and_then(scan) {
-                Ok(hits) => {
-                    for (place, kind) in hits {
-                        findings.fail(format!("{} holds {kind} at byte {place}", shown(&path)));
+            Ok(kind) if kind.is_dir() => walk(evidence, &path, findings),
+            Ok(kind) if kind.is_file() => match look(&path, &evidence.known) {
+                Ok(found) => {
+                    for what in found {
+                        findings.fail(format!("{} holds {what}", shown(&path)));
                     }
                 }
                 // A live run may have moved it on.
@@ -49,6 +55,38 @@ fn walk(root: &Path, dir: &Path, findings: &mut Findings) {
             },
             Ok(_) | Err(_) => {}
         }
+    }
+}
+
+/// Returns the credentials in a file, each with its kind and place; never their text.
+fn look(path: &Path, known: &KnownValues) -> io::Result<Vec<String>> {
+    let hits = scan(File::open(path)?)?;
+    let mut found: Vec<String> = hits
+        .iter()
+        .map(|(place, kind)| format!("{kind} at byte {place}"))
+        .collect();
+    let mut file = File::open(path)?;
+    let mut bytes = Vec::new();
+    loop {
+        let kept = bytes.len();
+        (&mut file).take(PIECE).read_to_end(&mut bytes)?;
+        if bytes.len() == kept {
+            return Ok(found);
+        }
+        if let Some(name) = known.find(&bytes) {
+            found.push(format!("the value of `{name}`"));
+            return Ok(found);
+        }
+        let plain = without_codes(&bytes);
+        if hits.is_empty() && plain.len() != bytes.len() {
+            let hidden = scan(plain.as_slice())?;
+            let hidden = hidden
+                .iter()
+                .map(|(_, kind)| format!("{kind} behind colour codes"));
+            found.extend(hidden);
+        }
+        // The end is searched again together with what follows.
+        bytes.drain(..bytes.len().saturating_sub(OVERLAP));
     }
 }
 
@@ -121,7 +159,9 @@ fn is_upper(byte: u8) -> bool {
 fn credential(bytes: &[u8], place: usize) -> Option<&'static str> {
     let rest = &bytes[place..];
     match rest.first()? {
-        b'g' | b's' | b'A' => token(bytes, place),
+        b'g' | b's' => token(bytes, place),
+        b'a' | b'A' => token(bytes, place).or_else(|| assigned(rest)),
+        b'b' | b'B' => bearer(rest),
         b'-' if is_private_key(rest) => Some("a private key"),
         _ => None,
     }
@@ -144,6 +184,40 @@ fn token(bytes: &[u8], place: usize) -> Option<&'static str> {
             };
             whole.then_some(kind)
         })
+}
+
+/// Finds a random value after `Bearer` and blanks of any kind.
+fn bearer(rest: &[u8]) -> Option<&'static str> {
+    let name = rest.get(..6)?;
+    let value = name.eq_ignore_ascii_case(b"bearer").then(|| &rest[6..])?;
+    let gap = value
+        .iter()
+        .take_while(|byte| matches!(byte, b' ' | b'\t' | b':'))
+        .count();
+    let is_one = (1..=8).contains(&gap) && is_random(&value[gap..]);
+    is_one.then_some("a bearer token")
+}
+
+/// Finds a random value that is assigned to the name of an API key.
+fn assigned(rest: &[u8]) -> Option<&'static str> {
+    let names = [&b"api_key"[..], b"apiKey", b"API_KEY"];
+    let value = names.into_iter().find_map(|name| rest.strip_prefix(name))?;
+    let is_between = |byte: &&u8| matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b':' | b'=');
+    let between = value.iter().take_while(is_between).count();
+    let signs = value[..between].iter();
+    let signs = signs.filter(|byte| matches!(byte, b':' | b'=')).count();
+    let is_one = signs == 1 && between <= 8 && is_random(&value[between..]);
+    is_one.then_some("an assigned key")
+}
+
+/// Tells whether a text starts with letters and digits that take turns as those of a key do.
+fn is_random(text: &[u8]) -> bool {
+    let length = text.iter().take_while(|byte| is_slug(**byte)).count();
+    let turns = text[..length]
+        .windows(2)
+        .filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit())
+        .count();
+    length >= 20 && turns >= 5
 }
 
 /// Tells whether a key begins here: its heading, then a line of its body.

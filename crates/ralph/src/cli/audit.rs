@@ -11,7 +11,13 @@ use crate::terminal::sanitize;
 pub(super) fn run(args: &AuditArgs, context: &Context) -> Result<ExitCode, CliError> {
     let wiring = context.wiring()?;
     let dir = context.find(&args.run)?;
-    let found = audit(dir.root(), wiring.state.root(), &wiring.search_path);
+    let secrets = context.environment().secrets();
+    let found = audit(
+        dir.root(),
+        wiring.state.root(),
+        &wiring.search_path,
+        &secrets,
+    );
     if args.json {
         context.output().json(&found)?;
     } else {

@@ -31,6 +31,7 @@ mod live_steering;
 mod looks;
 mod models;
 mod performed;
+mod poisoned;
 mod project;
 mod proxy;
 mod reading;

@@ -162,7 +162,7 @@ fn an_amended_commit_is_not_lost_and_a_refused_one_not_missed() {
 #[test]
 fn a_directory_without_a_run_is_not_green() {
     let dir = tempfile::tempdir().unwrap();
-    let audit = audit(&dir.path().join("nothing"), dir.path(), "/nowhere");
+    let audit = audit(&dir.path().join("nothing"), dir.path(), "/nowhere", &[]);
     assert_eq!(audit.run, "nothing");
     assert_eq!(failed(&audit), ["I2", "I5", "CON"]);
 }
@@ -170,7 +170,7 @@ fn a_directory_without_a_run_is_not_green() {
 #[test]
 fn a_missing_git_is_told() {
     let world = World::succeeded();
-    let audit = audit(&world.run_dir(), &world.state_dir(), "/nowhere");
+    let audit = audit(&world.run_dir(), &world.state_dir(), "/nowhere", &[]);
     assert_eq!(failed(&audit), ["I3", "I12"]);
     let finding = &audit.checks[2].findings[0];
     assert!(

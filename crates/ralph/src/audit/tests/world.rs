@@ -58,6 +58,13 @@ pub(super) fn path_variable() -> String {
     std::env::var_os("PATH").unwrap().into_string().unwrap()
 }
 
+/// A credential that the environment has; no run may store it.
+pub(super) const KNOWN: &str = "Zq7/k\"9 x+\\4-value";
+
+fn secrets() -> Vec<(String, String)> {
+    vec![("SERVICE_TOKEN".to_owned(), KNOWN.to_owned())]
+}
+
 impl World {
     /// Returns a run that has succeeded after two iterations and two crashes.
     pub(super) fn succeeded() -> Self {
@@ -108,7 +115,12 @@ impl World {
     }
 
     pub(super) fn audit(&self) -> Audit {
-        audit(&self.run_dir(), &self.state_dir(), &path_variable())
+        audit(
+            &self.run_dir(),
+            &self.state_dir(),
+            &path_variable(),
+            &secrets(),
+        )
     }
 
     /// Writes a file of the run.

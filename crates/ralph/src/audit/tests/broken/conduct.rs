@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::case::{Case, case, insert_after, remove, see, stop};
-use crate::audit::tests::world::{Entry, ROOM, WORK, World, failed, write};
+use crate::audit::tests::world::{Entry, KNOWN, ROOM, WORK, World, failed, write};
 
 const LEAKS_AND_LEFTOVERS: &[Case] = &[
     case(
@@ -30,6 +30,41 @@ const LEAKS_AND_LEFTOVERS: &[Case] = &[
                 "PRIVATE"
             );
             world.write("recovered/journal-7.part", &key);
+        },
+    ),
+    case(
+        "I5",
+        "a known credential in JSON in JSON",
+        "files/notes.md holds the value of `SERVICE_TOKEN`",
+        |world| {
+            let text = json!({"text": json!({"text": KNOWN}).to_string()}).to_string();
+            world.write("files/notes.md", &text);
+        },
+    ),
+    case(
+        "I5",
+        "a token with colour codes in it",
+        "files/notes.md holds a GitHub token behind colour codes",
+        |world| {
+            let token = format!("gh\u{1b}[31mp_{}\n", "a1".repeat(18));
+            world.write("files/notes.md", &token);
+        },
+    ),
+    case(
+        "I5",
+        "a bearer token after a tab",
+        "files/notes.md holds a bearer token at byte 0",
+        |world| {
+            world.write("files/notes.md", "Bearer\t x8Kf2mQ9vTz4LpW7r5Nc3Hd1\n");
+        },
+    ),
+    case(
+        "I5",
+        "a key that is assigned",
+        "files/notes.md holds an assigned key at byte 2",
+        |world| {
+            let text = "{ api_key\": \"x8Kf2mQ9vTz4LpW7r5Nc3Hd1\" }\n";
+            world.write("files/notes.md", text);
         },
     ),
     case("I7", "a clean room is not removed", ROOM, |world| {
