@@ -23,6 +23,7 @@ struct Case {
     base: &'static str,
     field: &'static str,
     beta: &'static str,
+    ask: &'static str,
 }
 
 const CLAUDE: Case = Case {
@@ -34,6 +35,7 @@ const CLAUDE: Case = Case {
     base: "",
     field: "authorization: Bearer ",
     beta: "fine-1,oauth-2025-04-20",
+    ask: ASK,
 };
 
 const CASES: [Case; 4] = [
@@ -60,6 +62,7 @@ const CASES: [Case; 4] = [
         path: "/v1/responses",
         base: "/v1",
         beta: "fine-1",
+        ask: r#"{"model":"gpt-5","input":[]}"#,
         ..CLAUDE
     },
 ];
@@ -85,7 +88,7 @@ fn each_kind_of_credential_is_put_in_its_place() {
         std::thread::scope(|scope| {
             let asking = scope.spawn(|| {
                 let fields = [&proxy.bearer(), "anthropic-beta: fine-1", "cookie: a=b"];
-                proxy.ask(&format!("POST {}?beta=true", case.path), &fields, ASK)
+                proxy.ask(&format!("POST {}?beta=true", case.path), &fields, case.ask)
             });
             let asked = upstream.next();
             let (head, body) = (asked.head.join("\n"), asked.body.clone());
@@ -106,7 +109,7 @@ fn each_kind_of_credential_is_put_in_its_place() {
                 format!("{}{}", case.field, canary()),
             ];
             assert_eq!(fields, expected);
-            assert_eq!(body, ASK);
+            assert_eq!(body, case.ask);
         });
         absent(&ralph, proxy.pid(), &canary());
         let ended = proxy.stop();
