@@ -12,7 +12,7 @@ use crate::money::Usd;
 use crate::plan::RunPlan;
 use crate::ports::{PullRequest, SandboxId, Usage};
 use crate::profile::ModelChoice;
-use crate::run::{self, Command, RunStatus};
+use crate::run::{Command, RunStatus};
 use crate::task::Mode;
 use crate::verdict::{TestCount, VerifyFinding};
 
@@ -490,40 +490,6 @@ impl RunState {
     pub fn model_choice(&self) -> ModelChoice {
         let named = || ModelChoice::named(&self.plan.model);
         self.choice.as_deref().cloned().unwrap_or_else(named)
-    }
-
-    /// Returns why a command cannot be taken now, if it cannot.
-    pub fn refuses(&self, command: &Command) -> Option<String> {
-        if let Err(why) = run::legal(&self.status, self.mode, command) {
-            return Some(why.to_owned());
-        }
-        let is_asked = self.doctor.due
-            || self
-                .errands
-                .iter()
-                .any(|(_, errand)| *errand == Command::Diagnose);
-        match command {
-            Command::Diagnose if is_asked => Some("the doctor is being asked already".into()),
-            Command::Apply if self.doctor.report.is_none() => {
-                Some("there is no report of the doctor that could be applied".into())
-            }
-            Command::Note(note) => note.lacks().map(|what| format!("a note needs {what}")),
-            Command::Guardrail(sign) => sign.lacks().map(|what| format!("a sign needs {what}")),
-            Command::Profile { .. } if self.plan.agent.is_some() => {
-                Some("an agent does the work, and it asks a model of its own".into())
-            }
-            Command::AllowHost { host } => self.refuses_host(host),
-            Command::Message { text } => self.refuses_message(text),
-            Command::Pause
-            | Command::Resume
-            | Command::Rotate
-            | Command::Stop
-            | Command::Profile { .. }
-            | Command::Task { .. }
-            | Command::Diagnose
-            | Command::Apply
-            | Command::Debug { .. } => None,
-        }
     }
 }
 

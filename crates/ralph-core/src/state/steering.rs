@@ -1,9 +1,10 @@
-//! What people do to a run while it works: the hosts they allow and the messages they send.
+//! Steering a run while it works: commands that are refused, allowed hosts, messages, screened tools.
 
 use super::RunState;
 use crate::event::{Event, MessageState};
 use crate::net::{Endpoint, Entry, ProviderToolAction};
 use crate::ports::Isolation;
+use crate::run::{self, Command};
 
 /// How long a message may be.
 pub const MAX_MESSAGE_BYTES: usize = 8 << 10;
@@ -51,6 +52,40 @@ impl Message {
 }
 
 impl RunState {
+    /// Returns why a command cannot be taken now, if it cannot.
+    pub fn refuses(&self, command: &Command) -> Option<String> {
+        if let Err(why) = run::legal(&self.status, self.mode, command) {
+            return Some(why.to_owned());
+        }
+        let is_asked = self.doctor.due
+            || self
+                .errands
+                .iter()
+                .any(|(_, errand)| *errand == Command::Diagnose);
+        match command {
+            Command::Diagnose if is_asked => Some("the doctor is being asked already".into()),
+            Command::Apply if self.doctor.report.is_none() => {
+                Some("there is no report of the doctor that could be applied".into())
+            }
+            Command::Note(note) => note.lacks().map(|what| format!("a note needs {what}")),
+            Command::Guardrail(sign) => sign.lacks().map(|what| format!("a sign needs {what}")),
+            Command::Profile { .. } if self.plan.agent.is_some() => {
+                Some("an agent does the work, and it asks a model of its own".into())
+            }
+            Command::AllowHost { host } => self.refuses_host(host),
+            Command::Message { text } => self.refuses_message(text),
+            Command::Pause
+            | Command::Resume
+            | Command::Rotate
+            | Command::Stop
+            | Command::Profile { .. }
+            | Command::Task { .. }
+            | Command::Diagnose
+            | Command::Apply
+            | Command::Debug { .. } => None,
+        }
+    }
+
     /// Returns the messages that nobody has taken up, oldest first.
     pub fn waiting_messages(&self) -> impl Iterator<Item = &Message> {
         self.messages.iter().filter(|message| message.waits())

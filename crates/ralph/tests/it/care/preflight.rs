@@ -170,7 +170,7 @@ const BROKEN: [Broken; 20] = [
     Broken {
         spoil: |project| project.without("max_iterations"),
         args: &[],
-        told: "task file — `ralph_task.md`, line 7: `max_iterations` is missing — ",
+        told: "task file — `ralph_task.md`, line 8: `max_iterations` is missing — ",
     },
     Broken {
         spoil: |project| {
