@@ -142,6 +142,6 @@ fn honest_work_is_an_unqualified_success() {
     let project = honest.project();
     let ended = project.run().expect(0);
     let shown = project.show();
-    assert_eq!(shown["findings"], serde_json::json!([]), "{}", ended.stdout);
+    assert_eq!(shown.get("findings"), None, "{}", ended.stdout);
     project.audit();
 }

@@ -1,0 +1,139 @@
+use super::*;
+use crate::advice::NoteKind;
+
+fn all() -> Vec<RunStatus> {
+    vec![
+        RunStatus::Created,
+        RunStatus::Preparing,
+        RunStatus::Running,
+        RunStatus::Paused(PauseReason::Person),
+        RunStatus::WaitingQuota(QuotaWait {
+            until: jiff::Timestamp::UNIX_EPOCH,
+            why: "the weekly limit is reached".into(),
+        }),
+        RunStatus::Verifying,
+        RunStatus::Succeeded,
+        RunStatus::Failed(FailReason::Budget {
+            budget: Budget::Cost,
+        }),
+        RunStatus::Stopped,
+        RunStatus::SandboxLost,
+    ]
+}
+
+fn commands() -> Vec<Command> {
+    let text = String::new;
+    vec![
+        Command::Pause,
+        Command::Resume,
+        Command::Rotate,
+        Command::Stop,
+        Command::Profile { name: text() },
+        Command::Task {
+            contract: Digest::of(b""),
+        },
+        Command::Guardrail(Sign {
+            name: text(),
+            trigger: text(),
+            instruction: text(),
+            evidence: text(),
+        }),
+        Command::Diagnose,
+        Command::Apply,
+        Command::Note(Note {
+            kind: NoteKind::Clarify,
+            text: text(),
+            author: text(),
+        }),
+        Command::Debug { id: text() },
+        Command::AllowHost { host: text() },
+        Command::Message { text: text() },
+    ]
+}
+
+#[test]
+fn the_table_of_commands() {
+    let mut table = String::new();
+    for mode in [Mode::Autonomous, Mode::Guided, Mode::Debug] {
+        for status in all() {
+            use std::fmt::Write as _;
+            let commands = commands();
+            let answers: Vec<&str> = commands
+                .iter()
+                .filter(|command| legal(&status, mode, command).is_ok())
+                .map(Command::verb)
+                .collect();
+            let line = format!("{} {}: {}", mode.word(), status.word(), answers.join(" "));
+            writeln!(table, "{}", line.trim_end()).unwrap();
+        }
+    }
+    snapbox::assert_data_eq!(
+        table,
+        snapbox::str![[r"
+autonomous created: pause stop profile task guardrail allow
+autonomous preparing: pause stop profile task guardrail allow
+autonomous running: pause rotate stop profile task guardrail diagnose apply allow
+autonomous paused: resume stop profile task guardrail diagnose apply allow
+autonomous waiting_quota: pause resume stop profile task guardrail diagnose apply allow
+autonomous verifying: pause stop profile task guardrail diagnose apply allow
+autonomous succeeded:
+autonomous failed:
+autonomous stopped:
+autonomous sandbox_lost: resume stop profile task guardrail diagnose apply allow
+guided created: pause stop profile task guardrail note allow message
+guided preparing: pause stop profile task guardrail note allow message
+guided running: pause rotate stop profile task guardrail diagnose apply note allow message
+guided paused: resume stop profile task guardrail diagnose apply note allow message
+guided waiting_quota: pause resume stop profile task guardrail diagnose apply note allow message
+guided verifying: pause stop profile task guardrail diagnose apply note allow message
+guided succeeded:
+guided failed:
+guided stopped:
+guided sandbox_lost: resume stop profile task guardrail diagnose apply note allow message
+debug created: pause stop profile task guardrail note allow message
+debug preparing: pause stop profile task guardrail note allow message
+debug running: pause rotate stop profile task guardrail diagnose apply note debug allow message
+debug paused: resume stop profile task guardrail diagnose apply note debug allow message
+debug waiting_quota: pause resume stop profile task guardrail diagnose apply note debug allow message
+debug verifying: pause stop profile task guardrail diagnose apply note debug allow message
+debug succeeded:
+debug failed:
+debug stopped:
+debug sandbox_lost: resume stop profile task guardrail diagnose apply note allow message
+
+"]]
+    );
+}
+
+#[test]
+fn every_status_reads_back() {
+    for status in all() {
+        let text = serde_json::to_string(&status).unwrap();
+        assert_eq!(serde_json::from_str::<RunStatus>(&text).unwrap(), status);
+    }
+}
+
+#[test]
+fn the_four_controls_are_words_and_the_rest_says_what_it_needs() {
+    let texts: Vec<String> = commands()
+        .iter()
+        .map(|command| serde_json::to_string(command).unwrap())
+        .collect();
+    assert_eq!(
+        texts[..4],
+        ["\"pause\"", "\"resume\"", "\"rotate\"", "\"stop\""]
+    );
+    assert_eq!(texts[4], r#"{"profile":{"name":""}}"#);
+    assert!(
+        texts[5].starts_with(r#"{"task":{"contract":""#),
+        "{}",
+        texts[5]
+    );
+    assert_eq!(texts[10], r#"{"debug":{"id":""}}"#);
+    assert_eq!(texts[11], r#"{"allow_host":{"host":""}}"#);
+    assert_eq!(texts[12], r#"{"message":{"text":""}}"#);
+    for (text, command) in texts.iter().zip(commands()) {
+        assert_eq!(serde_json::from_str::<Command>(text).unwrap(), command);
+    }
+    assert!(serde_json::from_str::<Command>(r#"{"debug":{"command":"id"}}"#).is_err());
+}
