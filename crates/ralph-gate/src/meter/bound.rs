@@ -101,14 +101,11 @@ impl Measured<'_> {
         ]
         .iter()
         .any(|key| self.fields.get(*key).is_some_and(|value| !value.is_null()));
-        let tools = self.fields.get("tools").and_then(Value::as_array);
-        let is_served = tools.is_some_and(|tools| tools.iter().any(is_served));
-        if found.is_open || is_stored || is_served {
+        let tools = self.tools();
+        if found.is_open || is_stored || tools.iter().any(|tool| is_served(tool)) {
             return window;
         }
-        let typed_tools = tools.map_or(0, |tools| {
-            tools.iter().filter(|tool| is_typed(tool)).count()
-        });
+        let typed_tools = tools.iter().filter(|tool| is_typed(tool)).count();
         let bound = self
             .bytes
             .saturating_sub(found.image_bytes)
@@ -116,6 +113,28 @@ impl Measured<'_> {
             .saturating_add(ADDED_PER_TYPED_TOOL * typed_tools as u64)
             .saturating_add(TOKENS_PER_IMAGE.saturating_mul(found.images));
         bound.min(window)
+    }
+
+    /// Returns the tools of the request, those of namespaces and of items of the input included.
+    fn tools(&self) -> Vec<&Value> {
+        let items = self.fields.get("input").and_then(Value::as_array);
+        let lists = items.into_iter().flatten().filter_map(|i| i.get("tools"));
+        let mut waiting: Vec<&Value> = self
+            .fields
+            .get("tools")
+            .into_iter()
+            .chain(lists)
+            .filter_map(Value::as_array)
+            .flatten()
+            .collect();
+        let mut tools = Vec::new();
+        while let Some(tool) = waiting.pop() {
+            match tool.get("tools").and_then(Value::as_array) {
+                Some(inner) if tool["type"] == "namespace" => waiting.extend(inner),
+                Some(_) | None => tools.push(tool),
+            }
+        }
+        tools
     }
 
     /// Returns the output limit that the request states.
@@ -213,6 +232,9 @@ fn is_served(tool: &Value) -> bool {
         "apply_patch",
     ];
     let kind = tool.get("type").and_then(Value::as_str).unwrap_or_default();
+    if kind == "tool_search" && tool["execution"] == "client" {
+        return false;
+    }
     is_typed(tool) && !BY_THE_CLIENT.iter().any(|start| kind.starts_with(start))
 }
 
@@ -332,6 +354,32 @@ mod tests {
         let tool = json!({"model": "m", "tools": [{"type": "bash_20250124", "name": "bash"}, {"name": "own"}]});
         let found = bound(Wire::AnthropicMessages, &tool, None).unwrap();
         assert_eq!(found.input, tool.to_string().len() as u64 + 2048);
+    }
+
+    #[test]
+    fn tools_are_found_in_namespaces_and_items_of_the_input() {
+        let own = json!({"type": "namespace", "tools": [{"type": "function"}, {"type": "custom"}]});
+        let searched = json!({"type": "tool_search", "execution": "client"});
+        let served = json!({"type": "namespace", "tools": [{"type": "web_search"}]});
+        for (body, typed) in [
+            (json!({"tools": [own, searched]}), Some(1)),
+            (
+                json!({"input": [{"type": "additional_tools", "tools": [own]}]}),
+                Some(0),
+            ),
+            (json!({"tools": [served]}), None),
+            (json!({"tools": [{"type": "tool_search"}]}), None),
+            (
+                json!({"input": [{"type": "additional_tools", "tools": [served]}]}),
+                None,
+            ),
+        ] {
+            let found = bound(Wire::OpenAiResponses, &body, None).unwrap().input;
+            let expected = typed.map_or(LARGEST_WINDOW, |typed| {
+                body.to_string().len() as u64 + 1024 * (1 + typed)
+            });
+            assert_eq!(found, expected, "{body}");
+        }
     }
 
     #[test]
