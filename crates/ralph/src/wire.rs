@@ -33,6 +33,8 @@ pub(crate) struct Wiring {
     pub search_path: String,
     /// The user's home directory.
     pub home: Option<PathBuf>,
+    /// The directory of the user's own configuration.
+    pub config: Option<PathBuf>,
     /// Variables that say where toolchains live.
     pub toolchains: BTreeMap<String, String>,
     /// What models are made from.
@@ -93,12 +95,18 @@ impl Wiring {
         self.sandboxes(&plan.sandbox, plan.container.as_ref(), limits)
     }
 
-    /// Returns the local sandboxes. Their commands cannot reach the state directory.
+    /// Returns the local sandboxes. Their commands reach neither the state directory nor the user's own
+    /// configuration, which decides where credentials go.
     pub(crate) fn local(&self, limits: LocalLimits) -> Arc<dyn SandboxProvider> {
-        let provider = LocalProvider::new(self.state.sandboxes(), &self.search_path)
+        let mut provider = LocalProvider::new(self.state.sandboxes(), &self.search_path)
             .with_toolchains(self.toolchains.clone())
             .hiding(self.state.root())
             .with_limits(limits);
+        if let Some(config) = &self.config {
+            // Only a directory that exists can be hidden; a command could create a missing one.
+            std::fs::create_dir_all(config).ok();
+            provider = provider.hiding(config);
+        }
         Arc::new(provider)
     }
 

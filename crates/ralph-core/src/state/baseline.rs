@@ -1,5 +1,7 @@
 //! The checks at the base commit, before any work.
 
+use std::collections::BTreeSet;
+
 use super::RunState;
 use crate::id::CommitId;
 use crate::run::RunStatus;
@@ -22,12 +24,25 @@ impl Baseline {
         let mut checks = self.checks.iter();
         !self.checks.is_empty() && checks.all(|check| self.green.contains(&check.name))
     }
+
+    /// Returns how many checkboxes have a check of their own.
+    fn checked_boxes(&self) -> usize {
+        let names = self.checks.iter().map(|check| check.name.as_str());
+        let boxes: BTreeSet<&str> = names
+            .filter(|name| *name != "test_command" && !name.starts_with("verify_commands["))
+            .collect();
+        boxes.len()
+    }
 }
 
 impl RunState {
-    /// Tells whether the run found nothing to do: every check was green before any work.
+    /// Reports whether the run found nothing to do: every check was green before any work, and every
+    /// checkbox has a check of its own. A box without one may ask for work that no check sees.
     pub fn has_nothing_to_do(&self) -> bool {
-        self.iteration == 0 && self.baseline.as_ref().is_some_and(Baseline::is_all_green)
+        let is_done = |baseline: &Baseline| {
+            baseline.is_all_green() && baseline.checked_boxes() >= self.plan.checkboxes
+        };
+        self.iteration == 0 && self.baseline.as_ref().is_some_and(is_done)
     }
 
     /// Returns the reason of the status in one line, where there is one.

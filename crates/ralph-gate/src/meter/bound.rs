@@ -93,6 +93,14 @@ impl Measured<'_> {
             .map_or(LARGEST_WINDOW, |window| window.max_input);
         let mut found = Found::default();
         self.fields.values().for_each(|value| found.visit(value));
+        for item in ["messages", "input"]
+            .iter()
+            .filter_map(|key| self.fields.get(*key)?.as_array())
+            .flatten()
+        {
+            found.images_of(item.get("content"));
+            found.images_of(item.get("output"));
+        }
         let is_stored = [
             "previous_response_id",
             "conversation",
@@ -222,7 +230,7 @@ fn is_typed(tool: &Value) -> bool {
 
 /// Tells whether the provider runs a tool itself and reads its results as input.
 fn is_served(tool: &Value) -> bool {
-    const BY_THE_CLIENT: [&str; 7] = [
+    const BY_THE_CLIENT: [&str; 8] = [
         "bash",
         "text_editor",
         "computer",
@@ -230,6 +238,8 @@ fn is_served(tool: &Value) -> bool {
         "local_shell",
         "shell",
         "apply_patch",
+        // It finds tools of the request itself.
+        "tool_search_tool_",
     ];
     let kind = tool.get("type").and_then(Value::as_str).unwrap_or_default();
     if kind == "tool_search" && tool["execution"] == "client" {
@@ -254,10 +264,6 @@ impl Found {
             Value::Object(fields) => {
                 let kind = fields.get("type").and_then(Value::as_str);
                 match kind.unwrap_or_default() {
-                    "image" | "image_url" | "input_image" | "computer_screenshot" => {
-                        self.images += 1;
-                        self.image_bytes += embedded(value);
-                    }
                     "document" => {
                         let source = value["source"]["type"].as_str();
                         self.is_open |= !matches!(source, Some("text" | "content"));
@@ -270,6 +276,28 @@ impl Found {
             }
             Value::Array(items) => items.iter().for_each(|value| self.visit(value)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    /// Finds the images among the parts of a content. Only there does a provider read one: the same object
+    /// in the input of a tool call or in a schema is text.
+    fn images_of(&mut self, content: Option<&Value>) {
+        let parts = match content {
+            Some(Value::Array(parts)) => parts.as_slice(),
+            Some(part) => std::slice::from_ref(part),
+            None => return,
+        };
+        for part in parts {
+            let kind = part.get("type").and_then(Value::as_str);
+            match kind.unwrap_or_default() {
+                "image" | "image_url" | "input_image" | "computer_screenshot" => {
+                    self.images += 1;
+                    self.image_bytes += embedded(part);
+                }
+                "tool_result" => self.images_of(part.get("content")),
+                "document" => self.images_of(part["source"].get("content")),
+                _ => {}
+            }
         }
     }
 }
@@ -354,6 +382,27 @@ mod tests {
         let tool = json!({"model": "m", "tools": [{"type": "bash_20250124", "name": "bash"}, {"name": "own"}]});
         let found = bound(Wire::AnthropicMessages, &tool, None).unwrap();
         assert_eq!(found.input, tool.to_string().len() as u64 + 2048);
+    }
+
+    #[test]
+    fn text_that_looks_like_an_image_counts_in_full() {
+        let text = "x".repeat(100_000);
+        let image = json!({"type": "image", "source": {"type": "base64", "data": text}});
+        let url =
+            json!({"type": "image_url", "image_url": format!("data:image/png;base64,{text}")});
+        for body in [
+            json!({"messages": [{"content": [{"type": "tool_use", "input": image}]}]}),
+            json!({"tools": [{"name": "a", "input_schema": image}]}),
+            json!({"tools": [{"type": "function", "function": {"parameters": url}}]}),
+            json!({"system": [image]}),
+        ] {
+            let found = bound(Wire::AnthropicMessages, &body, None).unwrap();
+            assert_eq!(found.input, body.to_string().len() as u64 + ADDED_TOKENS);
+        }
+        let result =
+            json!({"messages": [{"content": [{"type": "tool_result", "content": [image]}]}]});
+        let found = bound(Wire::AnthropicMessages, &result, None).unwrap();
+        assert!(found.input < 20_000, "{}", found.input);
     }
 
     #[test]

@@ -116,6 +116,7 @@ impl Context {
             state,
             search_path: self.search_path().to_owned(),
             home: self.environment.home().map(Path::to_path_buf),
+            config: self.environment.config_dir(),
             toolchains: self.environment.toolchains(),
             clock: self.clock(),
             redactor: self.redactor(),

@@ -274,15 +274,10 @@ impl KeyDestinations {
     }
 }
 
-/// Returns scheme, host and port of an address, which decide where a key goes.
+/// Returns scheme, host and port of an address, which decide where a key goes. They are read as the client
+/// that sends the key reads them. An address that cannot be used is equal only to itself.
 pub fn origin(base: &str) -> String {
-    let (scheme, rest) = base.trim().split_once("://").unwrap_or(("", base.trim()));
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    let scheme = scheme.to_ascii_lowercase();
-    let host = host.to_ascii_lowercase();
-    let usual = if scheme == "http" { ":80" } else { ":443" };
-    format!("{scheme}://{}", host.strip_suffix(usual).unwrap_or(&host))
+    ralph_providers::model::http::origin(base).unwrap_or_else(|| format!("unusable: {base}"))
 }
 
 /// Returns the line in which a profile begins.
@@ -335,6 +330,10 @@ mod tests {
                 "https://evil.example?https://api.z.ai/",
                 "https://evil.example",
             ),
+            // The client ends the host at a backslash.
+            (r"https://evil.example\@api.z.ai/v4", "https://evil.example"),
+            ("https://api.z\n.ai/v4", "https://api.z.ai"),
+            ("api.z.ai", "unusable: api.z.ai"),
         ] {
             assert_eq!(origin(base), expected, "{base}");
         }

@@ -34,6 +34,21 @@ fn all_green_before_any_work_is_nothing_to_do() {
     project.audit();
 }
 
+/// A green suite says nothing about a box that has no check of its own.
+#[test]
+fn a_box_without_a_check_of_its_own_is_something_to_do() {
+    let body = "# Task: Add the file\n\n- [ ] M1.1 Refactor\n- [ ] M1.2 Right\n  - verify: `grep -q base base.txt`\n";
+    let project = Project::new()
+        .set("verification", ON)
+        .set("verify_commands", "[\"test -s base.txt\"]")
+        .body(body)
+        .script(&[actions(&[control("stop_failure", "enough")])]);
+    project.run().expect(10);
+    let green = json!(["M1.2", "verify_commands[0]", "test_command"]);
+    assert_eq!(project.told("baseline_finished", "green"), [green]);
+    assert_eq!(project.events("model_asked").len(), 1);
+}
+
 #[test]
 fn checks_that_are_green_before_any_work_are_named() {
     let project = Project::new().set("verification", ON).script(&[finish()]);

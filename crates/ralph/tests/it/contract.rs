@@ -281,6 +281,21 @@ fn a_command_cannot_pose_as_the_person() {
 }
 
 #[test]
+fn a_command_cannot_write_the_users_own_configuration() {
+    let project = Project::new();
+    let own = project.path("user/.config/ralph");
+    let plant = format!(
+        "mkdir -p {0}; echo 'profiles: {{}}' > {0}/models.yaml && echo planted; true",
+        own.display()
+    );
+    let project = project.script(&[actions(&[run(&plant)]), finish()]);
+    project.run().expect(0);
+    let output = project.artifact(1, "actions.jsonl");
+    assert!(!output.contains("planted\\n"), "{output}");
+    assert!(!own.join("models.yaml").exists());
+}
+
+#[test]
 fn a_command_cannot_kill_ralph() {
     let project = Project::new().script(&[
         actions(&[run(

@@ -41,7 +41,9 @@ fn a_weakened_test_is_listed_before_a_hundred_other_files() {
     let last_block = ended.stdout.rsplit("succeeded").next().unwrap();
     assert!(last_block.contains(change), "{}", ended.stdout);
     let finding = json!({"kind": "weakened_test", "text": change});
-    assert_eq!(project.show()["findings"], json!([finding]));
+    let evidence = "the tests of the base commit pass on the new code";
+    let evidence = json!({"kind": "old_tests_pass", "text": evidence});
+    assert_eq!(project.show()["findings"], json!([finding, evidence]));
     project.audit();
 }
 

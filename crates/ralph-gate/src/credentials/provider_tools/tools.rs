@@ -51,8 +51,13 @@ impl Screener<'_> {
         owner: fn(&Value) -> ToolOwner,
         removed: &mut Vec<String>,
     ) {
-        let Value::Array(tools) = tools else {
-            return;
+        let tools = match tools {
+            Value::Array(tools) => tools,
+            Value::Null => return,
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+                self.refuse(None, "`tools` that is not a list");
+                return;
+            }
         };
         tools.retain_mut(|tool| {
             if type_of(tool) == Some("namespace")

@@ -33,6 +33,13 @@ pub(super) fn of(settings: &HttpSettings) -> Result<Url, SettingsError> {
     Ok(url)
 }
 
+/// Returns scheme, host and port that requests to an address go to, as they are written in the same way for
+/// equal ones; none if requests cannot be sent there.
+pub fn origin(base: &str) -> Option<String> {
+    let origin = Url::parse(base.trim()).ok()?.origin();
+    origin.is_tuple().then(|| origin.ascii_serialization())
+}
+
 /// Ollama's own address is not that of the API which it shares with others.
 fn versioned(path: &str, settings: &HttpSettings) -> String {
     if settings.endpoint.provider == "ollama" {

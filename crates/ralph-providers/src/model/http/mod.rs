@@ -22,6 +22,7 @@ mod sse;
 mod waits;
 mod wire;
 
+pub use address::origin;
 pub use client::HttpModel;
 pub use endpoint::{Endpoint, EndpointError};
 pub use settings::{Credential, HttpSettings, Network, SettingsError, Timeouts};
