@@ -11,8 +11,11 @@ const EMBEDDED: &str = include_str!("prices.txt");
 /// The token windows of the same models.
 const EMBEDDED_WINDOWS: &str = include_str!("windows.txt");
 
-/// The schemes of models that answer from a file, and the providers that run on the user's machine.
-const FREE: [&str; 4] = ["scripted:", "replay:", "ollama/", "lm_studio/"];
+/// The schemes of models that answer from a file.
+const FREE: [&str; 2] = ["scripted:", "replay:"];
+/// The providers that usually run on the user's machine. A name proves nothing about the server, so
+/// these models have no price by name.
+const LOCAL: [&str; 2] = ["ollama/", "lm_studio/"];
 /// The providers whose models are also known by their bare names.
 const BARE: [&str; 2] = ["openai", "anthropic"];
 /// A gateway hands a question on to a model that has a price of its own.
@@ -83,6 +86,11 @@ impl PriceBook {
             tier: None,
         })
     }
+}
+
+/// Reports whether a model's provider charges nothing if its server runs on the user's machine.
+pub fn is_free_on_loopback(model: &str) -> bool {
+    LOCAL.iter().any(|provider| model.starts_with(provider))
 }
 
 fn find<T: Copy>(by_name: &BTreeMap<String, T>, model: &str) -> Option<T> {
@@ -169,7 +177,8 @@ mod tests {
             ("groq/openai/gpt-oss-120b", Some((0.15, 0.6))),
             ("litellm_proxy/zai/glm-4.7", Some((0.6, 2.2))),
             ("litellm_proxy/gpt-5", Some((1.25, 10.0))),
-            ("ollama/qwen3", Some((0.0, 0.0))),
+            ("ollama/qwen3", None),
+            ("lm_studio/qwen3", None),
             ("scripted:demo.jsonl", Some((0.0, 0.0))),
             ("replay:runs/1", Some((0.0, 0.0))),
             ("glm-4.7", None),

@@ -9,7 +9,7 @@ mod ceiling;
 mod cost;
 mod litellm;
 
-pub use book::PriceBook;
+pub use book::{PriceBook, is_free_on_loopback};
 pub use ceiling::{Window, affordable_output, highest_cost, worst_usage};
 pub use cost::{Price, Tier, cost};
 pub use litellm::PriceMapError;

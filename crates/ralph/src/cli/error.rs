@@ -172,6 +172,20 @@ impl From<ConfigError> for CliError {
 
 impl From<ProfileError> for CliError {
     fn from(error: ProfileError) -> Self {
+        if let Some(why) = error.withheld {
+            return Self::usage(
+                format!("the model profile `{}` is not allowed", error.name),
+                why,
+                "see it with `ralph trust`, or choose another profile with `--profile`",
+            );
+        }
+        if error.known.is_empty() {
+            return Self::usage(
+                error.to_string(),
+                "no profiles are in force",
+                "add it to `config/models.yaml`",
+            );
+        }
         let source = error.source_file.as_ref().map_or_else(
             || "the built-in ones are".to_owned(),
             |path| format!("`{}` has", path.display()),

@@ -112,7 +112,7 @@ fn entry(
     choice.model = absolute_script(&choice.model, models.environment.directory());
     let price = match choice.price {
         Some(price) => Some(price),
-        None => listed_price(profiles, &choice.model)?,
+        None => listed_price(profiles, &choice, &models.environment)?,
     };
     let problem = models.make(&choice, &[]).err().map(|error| error.why);
     Ok(Entry {
@@ -252,10 +252,8 @@ fn choose(name: &str, context: &Context) -> Result<ChosenModel, CliError> {
         return models.of_profile(name);
     }
     let model = absolute_script(name, context.environment().directory());
-    let choice = ModelChoice {
-        price: listed_price(&profiles, &model)?,
-        ..ModelChoice::named(model)
-    };
+    let mut choice = ModelChoice::named(model);
+    choice.price = listed_price(&profiles, &choice, context.environment())?;
     Ok(ChosenModel {
         model: models.make(&choice, &[])?,
         price: price_of(&choice),

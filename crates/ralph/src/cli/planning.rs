@@ -240,7 +240,7 @@ pub(super) fn model_choice(
     };
     choice.model = absolute_script(&choice.model, environment.directory());
     if choice.price.is_none() {
-        choice.price = listed_price(&profiles, &choice.model)?;
+        choice.price = listed_price(&profiles, &choice, environment)?;
     }
     Ok(choice)
 }

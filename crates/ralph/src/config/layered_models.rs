@@ -44,8 +44,13 @@ pub fn load_profiles(layers: &Layers) -> Result<Layered<Profiles>, ConfigError> 
         ..merge.in_force.clone()
     });
     for (name, profile) in asked.profiles {
-        if merge.accepts(&name, &profile) {
-            all.by_name.insert(name, profile);
+        if all.by_name.contains_key(&name) {
+            merge.keep_users(&name, &profile);
+            continue;
+        }
+        match merge.refusal(&name, &profile) {
+            None => drop(all.by_name.insert(name, profile)),
+            Some(why) => drop(all.withheld.insert(name, why)),
         }
     }
     if let Some(path) = asked.price_file {
@@ -98,6 +103,7 @@ fn profiles(file: ModelsFile) -> Profiles {
         by_name: file.profiles,
         price_file: None,
         source: None,
+        withheld: std::collections::BTreeMap::new(),
         user_keys: KeyDestinations::default(),
     }
 }
@@ -111,16 +117,33 @@ struct Merge<'a> {
 }
 
 impl Merge<'_> {
-    /// Reports whether a profile can be used as it is, and records why if it cannot.
-    fn accepts(&mut self, name: &str, profile: &Profile) -> bool {
+    /// Records that a profile is not used because the user's own file has one of that name.
+    fn keep_users(&mut self, name: &str, profile: &Profile) {
+        if self.in_force.by_name.get(name) != Some(profile) {
+            self.findings.notes.push(format!(
+                "`profiles.{name}` of `{}` is not used: your own models.yaml has a profile of that name",
+                self.file.name()
+            ));
+        }
+    }
+
+    /// Returns why a profile cannot be used as it is, and records it; none if it can be used.
+    fn refusal(&mut self, name: &str, profile: &Profile) -> Option<String> {
         let known = self.in_force.by_name.get(name);
         if known == Some(profile) {
-            return true;
+            return None;
         }
+        // A value is in force for one model at one address: the price of a free model says nothing
+        // about another one.
+        let known = known.filter(|known| {
+            let address = |profile: &Profile| profile.api_base.as_deref().map(origin);
+            known.litellm_model == profile.litellm_model && address(known) == address(profile)
+        });
         let known = known.and_then(|known| serde_json::to_value(known).ok());
         // Our own types always serialize.
         let fields = serde_json::to_value(profile).unwrap_or_default();
-        let mut is_usable = true;
+        let file = self.file.name();
+        let mut refusal = None;
         for (field, value) in fields.as_object().into_iter().flatten() {
             if value.is_null() || self.is_providers_own(field, name, profile) {
                 continue;
@@ -128,16 +151,20 @@ impl Merge<'_> {
             let key = format!("profiles.{name}.{field}");
             let known = known.as_ref().and_then(|known| known.get(field));
             let (authority, rule) = judge(TrustFile::Models, &key, value, known);
-            is_usable &= match (authority, rule) {
-                (Authority::Harmless, _) => true,
-                (Authority::Proposal, Some(rule)) => self.is_approved(&key, &plain(value), rule),
+            let why = match (authority, rule) {
+                (Authority::Harmless, _) => None,
+                (Authority::Proposal, Some(rule)) => {
+                    let is_approved = self.is_approved(&key, &plain(value), rule);
+                    (!is_approved).then(|| format!("`{key}` of `{file}` needs your approval"))
+                }
                 (Authority::UserOnly | Authority::Proposal, rule) => {
                     self.overreach(&key, value, rule);
-                    false
+                    Some(format!("`{file}` may not set `{key}`"))
                 }
             };
+            refusal = refusal.or(why);
         }
-        is_usable
+        refusal
     }
 
     /// Reports whether a value only repeats what the table of providers or the user's own file says.
@@ -315,5 +342,78 @@ mod tests {
         let mine = profile("").replace("theirs", "mine");
         let Layered { value, .. } = layered(&mine, &profile(""));
         assert_eq!(names(&value), ["mine", "theirs"]);
+    }
+
+    #[test]
+    fn a_repository_does_not_replace_a_profile_of_the_user() {
+        let free = |model: &str| {
+            format!(
+                "profiles:\n  local:\n    litellm_model: {model}\n    max_output_tokens: 10\n    \
+                 input_cost_per_token: 0\n    output_cost_per_token: 0\n"
+            )
+        };
+        let (mine, theirs) = (free("ollama/qwen3"), free("anthropic/claude-opus-4-5"));
+        let Layered { value, findings } = layered(&mine, &theirs);
+        let model = &value.resolve("local").unwrap().litellm_model;
+        assert_eq!(model, "ollama/qwen3");
+        assert_eq!(
+            findings.notes,
+            [
+                "`profiles.local` of `config/models.yaml` is not used: your own models.yaml has a profile of that name"
+            ]
+        );
+        let Layered { findings, .. } = layered(&mine, &mine);
+        assert_eq!(findings, TrustFindings::default());
+    }
+
+    #[test]
+    fn a_price_in_force_is_that_of_one_model_at_one_address() {
+        let prices = "    input_cost_per_token: 0\n    output_cost_per_token: 0\n";
+        let known = Profiles::parse(Path::new("m.yaml"), &profile(prices)).unwrap();
+        let environment = Environment::for_test(&[]);
+        let root = tempfile::tempdir().unwrap();
+        let file = ProjectFile {
+            path: root.path().join("config/models.yaml"),
+            root: root.path().to_owned(),
+        };
+        for (change, needs_approval) in [
+            (("max_output_tokens: 10", "max_output_tokens: 99"), false),
+            (("zai/glm-4.7", "anthropic/claude-opus-4-5"), true),
+            (
+                ("    input", "    api_base: https://api.z.ai/v5\n    input"),
+                true,
+            ),
+        ] {
+            let mut merge = Merge {
+                layers: &Layers::at(&environment, root.path()),
+                in_force: profiles(Profiles::parse(Path::new("m.yaml"), &profile(prices)).unwrap()),
+                file: &file,
+                findings: TrustFindings::default(),
+            };
+            let text = profile(prices).replace(change.0, change.1);
+            let asked = Profiles::parse(Path::new("m.yaml"), &text).unwrap();
+            assert_ne!(asked.profiles, known.profiles, "{change:?}");
+            let refusal = merge.refusal("theirs", &asked.profiles["theirs"]);
+            assert_eq!(refusal.is_some(), needs_approval, "{change:?}");
+            let count = if needs_approval { 2 } else { 0 };
+            assert_eq!(merge.findings.proposals.len(), count, "{change:?}");
+        }
+    }
+
+    #[test]
+    fn a_profile_that_is_not_allowed_is_not_reported_as_missing() {
+        let Layered { value, .. } = layered("", &profile("    api_key_env: GITHUB_TOKEN\n"));
+        let error = value.resolve("theirs").unwrap_err();
+        assert_eq!(
+            error.withheld.as_deref(),
+            Some("`config/models.yaml` may not set `profiles.theirs.api_key_env`")
+        );
+        let Layered { value, .. } = layered("", &profile("    api_base: https://evil.example\n"));
+        let error = value.resolve("theirs").unwrap_err();
+        assert_eq!(
+            error.withheld.as_deref(),
+            Some("`profiles.theirs.api_base` of `config/models.yaml` needs your approval")
+        );
+        assert_eq!(value.resolve("nope").unwrap_err().withheld, None);
     }
 }

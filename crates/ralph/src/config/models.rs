@@ -119,6 +119,8 @@ pub struct Profiles {
     pub(super) by_name: BTreeMap<String, Profile>,
     pub(super) price_file: Option<PriceFile>,
     pub(super) source: Option<PathBuf>,
+    /// The repository's profiles that are not in force, with the reasons.
+    pub(super) withheld: BTreeMap<String, String>,
     /// The addresses that the user's own configuration names, and the keys that go there.
     pub(super) user_keys: KeyDestinations,
 }
@@ -142,6 +144,8 @@ pub struct ProfileError {
     pub known: Vec<String>,
     /// The file they are in; none for the built-in ones.
     pub source_file: Option<PathBuf>,
+    /// Why the repository's profile of that name is not in force, if it has one.
+    pub withheld: Option<String>,
 }
 
 /// The content of a `models.yaml`.
@@ -226,6 +230,7 @@ impl Profiles {
             name: name.to_owned(),
             known: self.by_name.keys().cloned().collect(),
             source_file: self.source.clone(),
+            withheld: self.withheld.get(name).cloned(),
         })
     }
 
@@ -370,6 +375,7 @@ mod tests {
                     .map(String::from)
                     .into(),
                 source_file: None,
+                withheld: None,
             })
         );
     }

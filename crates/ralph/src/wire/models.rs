@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ralph_core::net;
 use ralph_core::plan::AgentPlan;
 use ralph_core::ports::{Clock, Model};
 use ralph_core::price::{self, Price, PriceBook};
@@ -82,7 +83,9 @@ impl Models {
         let profiles = self.profiles()?;
         let mut choice = profiles.resolve(name)?.choice(name);
         choice.model = absolute_script(&choice.model, self.environment.directory());
-        choice.price = choice.price.or(listed_price(&profiles, &choice.model)?);
+        choice.price = choice
+            .price
+            .or(listed_price(&profiles, &choice, &self.environment)?);
         Ok(ChosenModel {
             model: self.make(&choice, &[])?,
             price: price_of(&choice),
@@ -238,12 +241,7 @@ impl Models {
     }
 
     fn base(&self, endpoint: &Endpoint) -> Option<String> {
-        let set = || {
-            let mut variables = endpoint.base_variables.iter();
-            variables.find_map(|name| self.environment.api_address(name).map(str::to_owned))
-        };
-        let chosen = endpoint.chosen_base.clone();
-        chosen.or_else(set).or_else(|| endpoint.usual_base.clone())
+        base(endpoint, &self.environment)
     }
 
     fn network(&self) -> Network {
@@ -271,11 +269,51 @@ impl Models {
     }
 }
 
+/// Returns the address of an endpoint: the profile's, the environment's or the provider's.
+fn base(endpoint: &Endpoint, environment: &Environment) -> Option<String> {
+    let set = || {
+        let mut variables = endpoint.base_variables.iter();
+        variables.find_map(|name| environment.api_address(name).map(str::to_owned))
+    };
+    let chosen = endpoint.chosen_base.clone();
+    chosen.or_else(set).or_else(|| endpoint.usual_base.clone())
+}
+
 /// Returns the price of a model in the project's price map, or in the one that comes with the program.
-pub(crate) fn listed_price(profiles: &Profiles, model: &str) -> Result<Option<Price>, CliError> {
+/// A model that the user's own machine serves is free.
+pub(crate) fn listed_price(
+    profiles: &Profiles,
+    choice: &ModelChoice,
+    environment: &Environment,
+) -> Result<Option<Price>, CliError> {
+    let model = choice.model.as_str();
     let own = profiles.prices()?;
     let own = own.as_ref().and_then(|book: &PriceBook| book.price(model));
-    Ok(own.or_else(|| price::known(model)))
+    let listed = own.or_else(|| price::known(model));
+    Ok(listed.or_else(|| is_served_here(choice, environment).then_some(Price::FREE)))
+}
+
+/// Reports whether a model of a local provider is served by the user's own machine. A profile with a
+/// key of its own may name a gateway that bills, on whatever address it listens.
+fn is_served_here(choice: &ModelChoice, environment: &Environment) -> bool {
+    price::is_free_on_loopback(&choice.model)
+        && choice.api_key_env.is_none()
+        && Endpoint::of(choice)
+            .ok()
+            .and_then(|endpoint| base(&endpoint, environment))
+            .is_some_and(|base| is_loopback(&base))
+}
+
+/// Reports whether an address leads to this machine.
+fn is_loopback(base: &str) -> bool {
+    let origin = origin(base);
+    let authority = origin.split_once("://").map_or("", |(_, rest)| rest);
+    let Ok(endpoint) = net::Endpoint::parse(authority, 80) else {
+        return false;
+    };
+    let address = endpoint.host.address();
+    endpoint.host.name() == Some("localhost")
+        || address.is_some_and(|address| address.is_loopback())
 }
 
 /// Returns what a model's answers are charged with; one that nobody knows costs as much as the dearest.
@@ -318,4 +356,53 @@ fn unusable(name: &str, error: &SettingsError) -> CliError {
         error.to_string(),
         fix,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_local_providers_models_are_free_on_this_machine_alone() {
+        let profiles = load_profiles(&Layers::at(
+            &Environment::for_test(&[]),
+            Path::new("/nonexistent"),
+        ));
+        let profiles = profiles.unwrap().value;
+        // Model, address, variable of the key, address in the environment.
+        for (row, is_free) in [
+            ("ollama/qwen3 - - -", true),
+            ("ollama/qwen3 http://127.0.0.1:11434 - -", true),
+            ("lm_studio/x http://[::1]:1234/v1 - -", true),
+            ("lm_studio/x http://LOCALHOST:1234/v1 - -", true),
+            ("lm_studio/x - - -", false),
+            ("ollama/claude-opus-4-5 https://acme.example - -", false),
+            ("ollama/x https://localhost@acme.example - -", false),
+            ("ollama/x https://localhost.acme.example - -", false),
+            ("ollama/x http://localhost:4000 ACME_KEY -", false),
+            ("ollama/x - - https://acme.example", false),
+            ("openai/unheard-of http://localhost:1 - -", false),
+        ] {
+            let words: Vec<&str> = row.split(' ').collect();
+            let given = |index: usize| Some(words[index]).filter(|word| *word != "-");
+            let choice = ModelChoice {
+                api_base: given(1).map(str::to_owned),
+                api_key_env: given(2).map(str::to_owned),
+                ..ModelChoice::named(words[0])
+            };
+            let set: Vec<_> = given(3)
+                .map(|base| ("OLLAMA_API_BASE", base))
+                .into_iter()
+                .collect();
+            let environment = Environment::for_test(&set);
+            let listed = listed_price(&profiles, &choice, &environment).unwrap();
+            assert_eq!(listed, is_free.then_some(Price::FREE), "{row}");
+            let charged = ModelChoice {
+                price: listed,
+                ..choice
+            };
+            assert_eq!(price_of(&charged) == Price::FREE, is_free, "{row}");
+            assert!(is_free || price_of(&charged) == price::highest(), "{row}");
+        }
+    }
 }
