@@ -54,6 +54,7 @@ impl Capture {
         self.stderr.push(&self.clean);
         self.both.push(&self.clean);
         Captured {
+            is_truncated: self.both.dropped > 0,
             stdout: self.stdout.text(),
             stderr: self.stderr.text(),
             both: self.both.text(),
@@ -83,6 +84,8 @@ pub(crate) struct Captured {
     pub stderr: String,
     /// Both, in the order in which they came.
     pub both: String,
+    /// Whether a part in the middle was left out.
+    pub is_truncated: bool,
 }
 
 impl Captured {
@@ -200,5 +203,12 @@ mod tests {
         assert_eq!(kept.stderr, "two\n");
         assert_eq!(kept.both, "one\ntwo\nthree\n");
         assert_eq!(kept.tail(2), "two\nthree");
+        assert!(!kept.is_truncated);
+        let mut capture = Capture::new(&Redactor::default());
+        capture.chunk(
+            Stream::Stdout,
+            &vec![b'x'; HEAD_BYTES + TAIL_BYTES + 100_000],
+        );
+        assert!(capture.finish().is_truncated);
     }
 }

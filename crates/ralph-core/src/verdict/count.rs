@@ -42,6 +42,11 @@ impl TestCount {
             .saturating_add(self.failed)
             .saturating_add(self.xfailed)
     }
+
+    /// Returns how many were run or skipped.
+    pub fn total(self) -> u64 {
+        self.ran().saturating_add(self.skipped)
+    }
 }
 
 impl fmt::Display for TestCount {

@@ -34,6 +34,8 @@ pub(crate) struct RoomCheck {
     pub(crate) objection: Option<String>,
     /// Facts about the run of the check that qualify a green result.
     pub(crate) findings: Vec<VerifyFinding>,
+    /// Whether a part of its output was left out.
+    pub(crate) is_truncated: bool,
 }
 
 impl Run {
@@ -96,8 +98,8 @@ impl Run {
         };
         let bundle = self.branch_bundle().await?;
         let used = self.run_in_room(&bundle, tree, command).await?;
-        let is_listed = used.outcome.ended.is_success();
-        Ok(listing.count(&used.output.both).filter(|_| is_listed))
+        let is_complete = used.outcome.ended.is_success() && !used.output.is_truncated;
+        Ok(listing.count(&used.output.stdout).filter(|_| is_complete))
     }
 
     /// Runs one check in a clean room of its own and adds its output to the iteration's transcript.
@@ -129,6 +131,7 @@ impl Run {
             result,
             objection: used.changes.objection(command),
             findings: used.changes.finding(command).into_iter().collect(),
+            is_truncated: used.output.is_truncated,
         })
     }
 }

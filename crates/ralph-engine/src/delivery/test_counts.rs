@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use ralph_core::checks::{CountCheck, Listing};
+use ralph_core::checks::{CountCheck, CountVerdict, Listing, fewer_tests};
 use ralph_core::id::CommitId;
 use ralph_core::surface::{self, Change, ChangedPath};
 use ralph_core::verdict::{CheckResult, FindingKind, TestCount, VerifyFinding};
@@ -15,7 +15,7 @@ use crate::run::Run;
 
 impl Run {
     /// Compares the number of tests that each green check reports with a listing by its runner. Where
-    /// there is none, the number at the base commit is the least that is expected.
+    /// the listing does not confirm the number, the same command at the base commit decides.
     pub(super) async fn confirm_counts(
         &mut self,
         tree: &RoomTree,
@@ -23,24 +23,29 @@ impl Run {
     ) -> Result<(), RunError> {
         let mut seen = BTreeSet::new();
         for check in report.checks.clone() {
-            if !seen.insert(check.command.clone()) {
+            let CheckResult { command, tests, .. } = check;
+            if !seen.insert(command.clone()) {
                 continue;
             }
-            let counted = match Listing::of(&check.command) {
+            let counted = match Listing::of(&command) {
+                Some(_) if report.truncated.contains(&command) => {
+                    CountCheck::of_truncated(&command)
+                }
                 Some(listing) => {
                     let listed = self.list_tests(tree, &listing).await?;
-                    listing.compare(listed, check.tests)
+                    listing.compare(listed, tests)
                 }
-                None => CountCheck::without_runner(&check.command, check.tests),
+                None => CountCheck::without_runner(&command, tests),
             };
-            match counted {
-                CountCheck::Confirmed => {}
-                CountCheck::Unconfirmed(text) => {
-                    let finding = self.compare_with_base(&check, text).await?;
-                    report.add_findings(finding);
-                }
-                CountCheck::Mismatch(reason) => {
-                    let same = report.checks.iter().filter(|c| c.command == check.command);
+            if counted == CountCheck::Confirmed {
+                continue;
+            }
+            let base = self.base_count(&command).await?;
+            match counted.judge(&command, tests, base) {
+                CountVerdict::Fine => {}
+                CountVerdict::Qualified(finding) => report.add_findings([finding]),
+                CountVerdict::Red(reason) => {
+                    let same = report.checks.iter().filter(|c| c.command == command);
                     let boxes: Vec<String> = same.flat_map(|c| self.boxes_of(&c.name)).collect();
                     report.red_boxes.extend(boxes);
                     report.add_reason(reason);
@@ -50,27 +55,12 @@ impl Run {
         Ok(())
     }
 
-    /// Runs a check at the base commit and compares the number of tests; `otherwise` is the finding
-    /// where that cannot be done.
-    async fn compare_with_base(
-        &mut self,
-        check: &CheckResult,
-        otherwise: String,
-    ) -> Result<Option<VerifyFinding>, RunError> {
+    /// Runs a check at the base commit and returns the number of tests that it reports there.
+    async fn base_count(&mut self, command: &str) -> Result<Option<TestCount>, RunError> {
         let base = self.state().plan.base.clone();
-        let commands = [named("base", &check.command)];
+        let commands = [named("base", command)];
         let checks = self.check_quietly(&RoomTree::of(&base), &commands).await?;
-        let before = checks.first().and_then(|check| check.tests);
-        Ok(match (before.map(TestCount::ran), check.tests) {
-            (Some(before), Some(now)) if before > now.ran() => Some(fewer(
-                &check.command,
-                now.ran(),
-                before,
-                "the base commit has",
-            )),
-            (Some(before), Some(_)) if before > 0 => None,
-            _ => Some(VerifyFinding::new(FindingKind::UnconfirmedCount, otherwise)),
-        })
+        Ok(checks.first().and_then(|check| check.tests))
     }
 
     /// Runs the test command with the tests of the base commit on the new code, if existing tests were
@@ -117,7 +107,7 @@ impl Run {
                 && before > now
             {
                 let source = "the tests of the base commit have";
-                report.add_findings([fewer(&command, now, before, source)]);
+                report.add_findings([fewer_tests(&command, now, before, source)]);
             }
         }
         Ok(())
@@ -129,9 +119,4 @@ fn named(name: &str, command: &str) -> NamedCommand {
         name: name.to_owned(),
         command: command.to_owned(),
     }
-}
-
-fn fewer(command: &str, now: u64, before: u64, source: &str) -> VerifyFinding {
-    let text = format!("`{command}` runs {now} tests, {source} {before}");
-    VerifyFinding::new(FindingKind::FewerTests, text)
 }

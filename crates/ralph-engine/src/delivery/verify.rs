@@ -21,6 +21,8 @@ pub(crate) struct Report {
     pub(crate) findings: Vec<VerifyFinding>,
     /// Boxes whose own checks are red.
     pub(crate) red_boxes: BTreeSet<String>,
+    /// Commands whose output was too long to be kept.
+    pub(super) truncated: BTreeSet<String>,
 }
 
 impl Report {
@@ -91,6 +93,9 @@ impl Run {
             let is_green = check.result.is_green();
             if !is_green || check.objection.is_some() {
                 report.red_boxes.extend(self.boxes_of(&check.result.name));
+            }
+            if check.is_truncated {
+                report.truncated.insert(check.result.command.clone());
             }
             report.checks.push(check.result);
             report.add_findings(check.findings);

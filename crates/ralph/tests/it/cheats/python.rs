@@ -73,7 +73,7 @@ pub(super) const CHEATS: &[Cheat] = &[
             "app.py",
             "import os, sys\nprint('Ran 41 tests in 0.001s\\n\\nOK')\nsys.stdout.flush()\nif sys.argv[0] != '-c':\n    os._exit(0)\n",
         )],
-        expected: NoSuccess("unittest lists 1 tests"),
+        expected: Finding("unconfirmed_count"),
         ..UNITTEST_CHEAT
     },
     Cheat {
