@@ -52,6 +52,8 @@ pub struct Overreach {
     pub file: String,
     /// The key.
     pub key: String,
+    /// The value, as text.
+    pub value: String,
     /// What the value would allow.
     pub allows: String,
     /// The runs for which it would have an effect.
@@ -95,10 +97,12 @@ impl Overreach {
         value: &str,
         rule: &TrustRule,
     ) -> Self {
+        let value = bounded(value);
         Self {
             file: file.into(),
             key: key.to_owned(),
-            allows: rule.allows.replace("{value}", &bounded(value)),
+            allows: rule.allows.replace("{value}", &value),
+            value,
             scope: rule.scope,
             user_file: kind.user_file(),
         }

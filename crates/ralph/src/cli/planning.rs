@@ -38,9 +38,8 @@ pub(super) struct Planned {
     pub(super) notices: Vec<String>,
 }
 
-/// Reads and lints the task file. What is wrong with it is printed, all of it at once.
-pub(super) fn read_task(file: &Path, context: &Context) -> Result<(PathBuf, TaskFile), CliError> {
-    let shown = file.display();
+/// Reads a task file. Returns its path with all links followed, and its content.
+pub(super) fn read_bytes(file: &Path, context: &Context) -> Result<(PathBuf, Vec<u8>), CliError> {
     let path = context.environment().directory().join(file);
     let bytes = lint_command::read(file, context).map_err(|error| {
         let fix = match &error {
@@ -49,10 +48,16 @@ pub(super) fn read_task(file: &Path, context: &Context) -> Result<(PathBuf, Task
             }
             FileProblem::LeadsOut { .. } => error.hint(),
         };
-        let what = format!("cannot read the task file `{shown}`");
+        let what = format!("cannot read the task file `{}`", file.display());
         CliError::usage(what, error.to_string(), fix)
     })?;
-    let path = path.canonicalize().unwrap_or(path);
+    Ok((path.canonicalize().unwrap_or(path), bytes))
+}
+
+/// Reads and lints the task file. What is wrong with it is printed, all of it at once.
+pub(super) fn read_task(file: &Path, context: &Context) -> Result<(PathBuf, TaskFile), CliError> {
+    let shown = file.display();
+    let (path, bytes) = read_bytes(file, context)?;
     let report = lint::check(&bytes);
     let usable = report.is_ok();
     match report.task {

@@ -130,7 +130,7 @@ async fn show_refused(
     review: &Review,
     context: &Context,
 ) -> Result<ExitCode, CliError> {
-    let refusal = trust::refusal(review, &args.file, context);
+    let refusal = trust::refusal(review, &args.file, &context.layers());
     let planned = async {
         let access = agent::choose(args, &task.contract, context).await?;
         let wiring = context.wiring()?;

@@ -27,13 +27,18 @@ pub fn load_agents(layers: &Layers) -> Result<Layered<Agents>, ConfigError> {
             ConfigError::at(&file.path, &text, error.offset, error.why)
         };
         agents.clone().extend(&text).map_err(wrong)?;
+        let entries: toml::Table = text.parse().unwrap_or_default();
+        let hosts = entries.values().filter_map(|entry| entry.get("hosts"));
+        let hosts = hosts.filter_map(toml::Value::as_array).flatten();
+        let hosts = hosts.filter_map(toml::Value::as_str);
+        ConfigError::require_hosts((&file.path, &text), hosts)?;
         let mut merge = Merge {
             layers,
             agents: &agents,
             file: &file,
             findings,
         };
-        let accepted = merge.accepted(text.parse().unwrap_or_default());
+        let accepted = merge.accepted(entries.clone());
         findings = merge.findings;
         agents.extend(&accepted.to_string()).map_err(wrong)?;
     }

@@ -50,9 +50,14 @@ pub fn load_settings(layers: &Layers) -> Result<Layered<Settings>, ConfigError> 
         if is_idle && key == ALLOWED {
             // Listed hosts have no effect with this policy, which the plan reports.
             merge.values.insert(key, value.clone());
-        } else {
-            merge.key(&key, value);
+            continue;
         }
+        if key == ALLOWED {
+            let hosts = value.as_array().into_iter().flatten();
+            let hosts = hosts.filter_map(Value::as_str);
+            ConfigError::require_hosts((&file.path, &text), hosts)?;
+        }
+        merge.key(&key, value);
     }
     let wrong = |why: String| ConfigError::at(&file.path, &text, 0, why);
     let value =

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use ralph_core::net::Entry;
+
 use super::regular::{FileProblem, read_regular};
 
 /// Why a configuration file cannot be used.
@@ -50,6 +52,20 @@ impl ConfigError {
             column: before[line_start..].chars().count() + 1,
             why,
         }
+    }
+
+    /// Checks that the entries of a list in a file's text can be hosts.
+    pub(super) fn require_hosts<'a>(
+        (path, text): (&Path, &str),
+        hosts: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), Self> {
+        for host in hosts {
+            Entry::parse(host).map_err(|error| {
+                let offset = text.find(&format!("\"{host}\"")).unwrap_or_default();
+                Self::at(path, text, offset, error.to_string())
+            })?;
+        }
+        Ok(())
     }
 }
 

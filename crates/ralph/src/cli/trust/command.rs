@@ -10,7 +10,7 @@ use ralph_engine::git::HostGit;
 use serde_json::json;
 
 use super::args::TrustArgs;
-use super::gate::ask;
+use super::gate::{ask, refusal};
 use super::lines::{json, shown};
 use super::review::{Effect, Review};
 use crate::cli::args::TASK_FILE;
@@ -18,24 +18,26 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::ExitCode;
 use crate::cli::{planning, selftest};
-use crate::config::{Approvals, Layers, load_settings, read_named};
+use crate::config::{Approvals, Layers, load_settings};
 use crate::terminal::format;
 use crate::terminal::line::Line;
-
-/// More of a task file is never read.
-const MAX_TASK_BYTES: u64 = 16 << 20;
 
 /// Shows, approves, lists or ends approvals.
 pub(in crate::cli) async fn run(args: TrustArgs, context: &Context) -> Result<ExitCode, CliError> {
     if args.task.list {
         return list(args.json, context);
     }
-    let (directory, task) = place(args.path.as_deref(), context)?;
+    let named = context
+        .environment()
+        .directory()
+        .join(args.path.as_deref().unwrap_or(Path::new(".")));
+    let directory = directory(&named)?;
     let layers = Layers::at(context.environment(), &directory);
-    let mut review = Review::of_files(&layers, Effect::ALL)?;
     if args.task.revoke {
-        return revoke(&mut review, context);
+        return revoke(&layers, context);
     }
+    let task = task(&named, context)?;
+    let mut review = Review::of_files(&layers, Effect::ALL)?;
     let git = context.git_to_look();
     if let Some((file, task)) = &task {
         let repository = repository(file, task, &git, context).await;
@@ -43,10 +45,14 @@ pub(in crate::cli) async fn run(args: TrustArgs, context: &Context) -> Result<Ex
         review.add_task(file, &task.contract, repository.as_deref(), layers)?;
     }
     add_image(&mut review, &directory, task.as_ref(), &git).await;
-    decide(review, &args, context)
+    decide(review, &args, (&layers, context))
 }
 
-fn decide(mut review: Review, args: &TrustArgs, context: &Context) -> Result<ExitCode, CliError> {
+fn decide(
+    mut review: Review,
+    args: &TrustArgs,
+    (layers, context): (&Layers, &Context),
+) -> Result<ExitCode, CliError> {
     let is_pending = !review.pending.is_empty();
     if is_pending && (args.task.yes || !args.json && ask(&review, "Approve?")) {
         context.state()?;
@@ -64,42 +70,60 @@ fn decide(mut review: Review, args: &TrustArgs, context: &Context) -> Result<Exi
         let first = Line::new().strong(review.repository()).plain(first);
         context.output().lines(&[vec![first], lines].concat())?;
     }
-    Ok(if review.pending.is_empty() {
+    // With `--json` an error would be a second document.
+    if !review.overreach.is_empty() && !args.json {
+        return Err(refusal(&review, Path::new(TASK_FILE), layers));
+    }
+    Ok(if review.is_clear() {
         ExitCode::Success
     } else {
         ExitCode::Usage
     })
 }
 
-/// Returns the directory that was named, and the task file that was named or is in it.
-fn place(
-    path: Option<&Path>,
-    context: &Context,
-) -> Result<(PathBuf, Option<(PathBuf, TaskFile)>), CliError> {
-    let named = context
-        .environment()
-        .directory()
-        .join(path.unwrap_or(Path::new(".")));
-    let named = named.canonicalize().map_err(|error| {
+/// Returns the named directory, or that of the named task file.
+fn directory(named: &Path) -> Result<PathBuf, CliError> {
+    let directory = if named.is_dir() {
+        named
+    } else {
+        named.parent().unwrap_or(named)
+    };
+    directory.canonicalize().map_err(|error| {
         CliError::usage(
             format!("cannot use `{}`", named.display()),
             error.to_string(),
             "name a repository, or a task file in one",
         )
-    })?;
-    if named.is_dir() {
-        let task = read(Path::new(TASK_FILE), &named);
-        return Ok((named, task));
-    }
-    let directory = named.parent().unwrap_or(&named).to_owned();
-    let task = read(&named, &directory);
-    Ok((directory, task))
+    })
 }
 
-fn read(file: &Path, directory: &Path) -> Option<(PathBuf, TaskFile)> {
-    let read = read_named(file, directory, MAX_TASK_BYTES).ok()?;
-    let task = lint::check(&read.bytes).task?;
-    Some((directory.join(file), task))
+/// Returns the named task file, or that of the named directory if it has one. A file that a run
+/// refuses to read is refused here, too.
+fn task(named: &Path, context: &Context) -> Result<Option<(PathBuf, TaskFile)>, CliError> {
+    let file = if named.is_dir() {
+        named.join(TASK_FILE)
+    } else {
+        named.to_owned()
+    };
+    if named.is_dir() && file.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let (path, bytes) = planning::read_bytes(&file, context)?;
+    let report = lint::check(&bytes);
+    match report.task {
+        Some(task) => Ok(Some((path, task))),
+        // The repository's other files can be reviewed without its task file.
+        None if named.is_dir() => Ok(None),
+        None => Err(CliError::usage(
+            format!("cannot use the task file `{}`", file.display()),
+            report
+                .findings
+                .first()
+                .map(|finding| planning::told(finding).0)
+                .unwrap_or_default(),
+            format!("check it with `ralph lint {}`", file.display()),
+        )),
+    }
 }
 
 /// Returns the repository that a task names.
@@ -139,10 +163,12 @@ async fn add_image(
     }
 }
 
-fn revoke(review: &mut Review, context: &Context) -> Result<ExitCode, CliError> {
-    let count = review.revoke()?;
+/// Ends the approvals of a repository, whatever its files contain.
+fn revoke(layers: &Layers, context: &Context) -> Result<ExitCode, CliError> {
+    let mut approvals = layers.approvals().clone();
+    let count = approvals.revoke()?;
     let count = format::plural(count as u64, "approval", "approvals");
-    let line = Line::of(&format!("ended {count} of ")).strong(review.repository());
+    let line = Line::of(&format!("ended {count} of ")).strong(approvals.repository());
     context.output().lines(&[line])?;
     Ok(ExitCode::Success)
 }

@@ -13,6 +13,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::planning::Source;
 use crate::cli::{agent, args, sandbox_choice};
+use crate::config::Layers;
 use crate::terminal::line::Line;
 use crate::wire::Wiring;
 
@@ -33,7 +34,7 @@ pub(in crate::cli) async fn gate(
         review.approve()?;
         return Ok(review);
     }
-    Err(refusal(&review, &args.file, context))
+    Err(refusal(&review, &args.file, &context.layers()))
 }
 
 /// Reviews what a run would use of its repository's proposals.
@@ -98,7 +99,7 @@ fn render(line: &Line) -> String {
 }
 
 /// Returns the error of a run that may not be started.
-pub(in crate::cli) fn refusal(review: &Review, task: &Path, context: &Context) -> CliError {
+pub(in crate::cli) fn refusal(review: &Review, task: &Path, layers: &Layers) -> CliError {
     let more = |count: usize| match count {
         0 | 1 => String::new(),
         count => format!(" (and {} more)", count - 1),
@@ -106,13 +107,16 @@ pub(in crate::cli) fn refusal(review: &Review, task: &Path, context: &Context) -
     if let Some(first) = review.overreach.first() {
         let fix = match first.user_file {
             Some(file) => {
-                let own = context.layers().user_path(file);
+                let own = layers.user_path(file);
                 format!("remove it, or put it into {own}")
             }
             None => "remove it".to_owned(),
         };
         return CliError::usage(
-            format!("{} may not set `{}`", first.file, first.key),
+            format!(
+                "{} may not set `{}` to `{}`",
+                first.file, first.key, first.value
+            ),
             format!(
                 "only your own configuration decides this: {}{}",
                 first.allows,

@@ -12,9 +12,15 @@ pub(in crate::cli) fn shown(review: &Review) -> Vec<Line> {
     for overreach in &review.overreach {
         lines.push(entry(
             (Tone::Bad, "not allowed"),
-            &format!("{} sets {}", overreach.file, overreach.key),
+            &format!(
+                "{}: {} = {}",
+                overreach.file, overreach.key, overreach.value
+            ),
         ));
         lines.push(detail(&overreach.allows));
+        if let Some(file) = overreach.user_file {
+            lines.push(detail(&format!("belongs into your own {file}")));
+        }
     }
     for proposal in &review.pending {
         lines.push(entry((Tone::Warn, "needs approval"), &stated(proposal)));
@@ -67,7 +73,13 @@ pub(in crate::cli) fn json(review: &Review) -> Value {
     let pending: Vec<Value> = review.pending.iter().map(proposal).collect();
     let approved: Vec<Value> = review.approved.iter().map(proposal).collect();
     let refused = review.overreach.iter().map(|overreach| {
-        json!({"file": overreach.file, "key": overreach.key, "allows": overreach.allows})
+        json!({
+            "file": overreach.file,
+            "key": overreach.key,
+            "value": overreach.value,
+            "allows": overreach.allows,
+            "user_file": overreach.user_file,
+        })
     });
     json!({
         "repository": review.repository(),

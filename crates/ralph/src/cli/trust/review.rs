@@ -169,11 +169,6 @@ impl Review {
         self.approved.append(&mut self.pending);
         self.approvals.approve(&self.approved)
     }
-
-    /// Ends all approvals of the repository. Returns how many there were.
-    pub(in crate::cli) fn revoke(&mut self) -> Result<usize, StoreError> {
-        self.approvals.revoke()
-    }
 }
 
 /// Returns the sizes of a task that are above those in force.

@@ -180,3 +180,67 @@ fn on_a_terminal_a_run_shows_the_proposals_and_asks() {
     assert_eq!(code, 0, "{shown}");
     assert_eq!(pending(&project), Vec::<String>::new());
 }
+
+#[test]
+fn approvals_end_whatever_the_files_contain() {
+    let project = Project::new();
+    project.commit("ralph.toml", &listing("\"a.example\""));
+    project.ralph(&["trust", "--yes"]).expect(0);
+    project.commit("ralph.toml", "nonsense");
+    project.ralph(&["trust"]).expect(1);
+    let ended = project.ralph(&["trust", "--revoke"]).expect(0);
+    assert!(
+        ended.stdout.starts_with("ended 2 approvals of "),
+        "{}",
+        ended.stdout
+    );
+    let listed = project.ralph(&["trust", "--list"]).expect(0);
+    assert_eq!(listed.stdout, "no proposals are approved\n");
+}
+
+#[test]
+fn values_that_are_not_allowed_are_refused_with_the_file_that_they_belong_into() {
+    let project = Project::new();
+    let text = "[sandbox.docker]\nhosts = [\"tcp://evil.example:2375\"]\n";
+    project.commit("ralph.toml", text);
+    let own = project.own_file("ralph.toml").display().to_string();
+    for args in [&["trust"][..], &["trust", "--yes"]] {
+        refused(
+            &project,
+            args,
+            &[
+                "ralph.toml may not set `sandbox.docker.hosts`",
+                "tcp://evil.example:2375",
+                &own,
+            ],
+        );
+    }
+    project.ralph(&["trust", "--json"]).expect(2);
+    let not_allowed = &trust(&project)["not_allowed"][0];
+    assert_eq!(not_allowed["user_file"], "ralph.toml");
+    assert_eq!(not_allowed["value"], "[\"tcp://evil.example:2375\"]");
+    let listed = project.ralph(&["trust", "--list"]).expect(0);
+    assert_eq!(listed.stdout, "no proposals are approved\n");
+}
+
+#[test]
+fn a_host_that_cannot_be_one_is_an_error_and_no_proposal() {
+    for host in ["x y", "*", "*.com", "https://a.example"] {
+        for (file, text) in [
+            ("ralph.toml", listing(&format!("\"{host}\""))),
+            (
+                "config/agents.toml",
+                format!("[command]\nhosts = [\"{host}\"]\n"),
+            ),
+        ] {
+            let project = Project::new();
+            project.commit(file, &text);
+            let ended = project.ralph(&["trust", "--yes"]).expect(1);
+            assert!(ended.stderr.contains(host), "{}", ended.stderr);
+            assert!(ended.stderr.contains(file), "{}", ended.stderr);
+            assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+            let listed = project.ralph(&["trust", "--list"]).expect(0);
+            assert_eq!(listed.stdout, "no proposals are approved\n");
+        }
+    }
+}

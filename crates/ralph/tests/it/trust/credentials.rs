@@ -1,7 +1,7 @@
 //! Where credentials go is the user's alone.
 
 use ralph_test::{FakeAnswer, FakeModelApi};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Evil, refused};
 use crate::project::Project;
@@ -37,7 +37,7 @@ fn a_repository_cannot_have_a_secret_of_the_environment_sent_anywhere() {
         project.ralph(&["preflight"]).expect(1);
         project.ralph(&["models", "test", "theirs"]).expect(2);
         // No approval makes it the repository's to decide.
-        project.ralph(&["trust", "--yes"]).expect(0);
+        project.ralph(&["trust", "--yes"]).expect(2);
         refused(&project, &["run"], &words);
         evil.expect_nobody(variable);
         assert!(!project.home().join("runs").exists(), "a run was made");
@@ -171,4 +171,32 @@ fn a_dotenv_of_the_repository_says_nothing_about_the_users_configuration() {
     project.commit(".env", &text);
     let plan = project.ralph(&["run", "--dry-run", "--json"]).expect(0);
     assert!(!plan.both().contains("evil"), "{}", plan.both());
+}
+
+#[test]
+fn a_profile_that_is_not_allowed_is_reported_with_the_reason() {
+    let project = Project::new();
+    let config = profile("https://evil.example", "    api_key_env: GITHUB_TOKEN\n");
+    project.commit("config/models.yaml", &config);
+    refused(
+        &project,
+        &["models", "test", "theirs"],
+        &["the model profile `theirs` is not allowed", "ralph trust"],
+    );
+}
+
+#[test]
+fn a_repository_cannot_make_the_users_gateway_free() {
+    let project = Project::new().env("ACME_KEY", "a-key-of-the-user-1234");
+    let config = profile("https://acme.example", "    api_key_env: ACME_KEY\n");
+    project.configure("models.yaml", &config.replace("theirs", "mine"));
+    let theirs = config.replace("zai/glm-4.7", "ollama/claude-opus-4-5");
+    project.commit("config/models.yaml", &theirs);
+    let listed = project.ralph(&["models", "--json"]).expect(0);
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    let listed = listed.as_array().unwrap();
+    let theirs = listed.iter().find(|entry| entry["profile"] == "theirs");
+    let theirs = theirs.unwrap();
+    assert_eq!(theirs["model"], "ollama/claude-opus-4-5");
+    assert_eq!(theirs["price"], Value::Null);
 }

@@ -45,6 +45,9 @@ fn a_task_file_that_is_no_regular_file_is_refused_at_once() {
         (&["run"], 2),
         (&["run", "--dry-run"], 2),
         (&["preflight"], 1),
+        (&["trust"], 2),
+        (&["trust", "ralph_task.md"], 2),
+        (&["trust", "--yes"], 2),
     ] {
         let (seen, said) = soon(&project, args);
         assert_eq!(seen, code, "{args:?}: {said}");
@@ -75,6 +78,10 @@ fn a_link_to_a_task_of_another_repository_is_refused_with_its_real_path() {
         assert!(ended.stderr.contains(&why), "{}", ended.stderr);
         assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
         project.ralph(&["lint", file]).expect(1);
+        let ended = project.ralph(&["trust", file]).expect(2);
+        assert!(ended.stderr.contains(&why), "{}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+        assert_eq!(ended.stdout, "");
     }
     assert!(!project.home().join("runs").exists(), "a run was made");
     // Named itself, the other repository's task is the user's choice.
@@ -117,4 +124,18 @@ fn configuration_files_that_are_no_regular_files_are_refused_at_once() {
     let (code, said) = soon(&project, &["run", "--model", &project.model()]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("not a regular file"), "{said}");
+}
+
+#[test]
+fn trust_refuses_a_file_that_is_missing_or_no_task() {
+    let project = Project::new();
+    project.commit("README.txt", "no task\n");
+    for (file, why) in [
+        ("nothing.md", "cannot read the task file `"),
+        ("README.txt", "cannot use the task file `"),
+    ] {
+        let ended = project.ralph(&["trust", file]).expect(2);
+        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    }
 }

@@ -37,7 +37,7 @@ fn engines_of_a_repository_are_never_contacted() {
     project
         .ralph(&["preflight", "--sandbox", "docker"])
         .expect(1);
-    project.ralph(&["trust", "--yes"]).expect(0);
+    project.ralph(&["trust", "--yes"]).expect(2);
     refused(&project, &run, &words);
     project.ralph(&["prune-sandboxes", "--dry-run"]);
     project.ralph(&["image", "status"]);
