@@ -161,6 +161,9 @@ pub enum Event {
         limits: Limits,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<Mode>,
+        /// How many checkboxes there are now; older journals do not record it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkboxes: Option<usize>,
     },
     /// A person changed the task file, but it cannot be used; the old one stays in force.
     ContractRejected { why: String },

@@ -20,6 +20,7 @@ mod baseline;
 mod consultation;
 mod deaths;
 mod iterations;
+mod model;
 mod open;
 mod steering;
 
@@ -57,6 +58,8 @@ pub struct RunState {
     pub cost: Usd,
     /// The last iteration that was started; 0 before the first.
     pub iteration: u32,
+    /// How many checkboxes the contract in force has.
+    pub checkboxes: usize,
     /// The digest of the contract in force.
     pub contract: Digest,
     /// How far people may step in.
@@ -161,6 +164,7 @@ impl RunState {
             usage: Usage::default(),
             cost: Usd::ZERO,
             iteration: 0,
+            checkboxes: plan.checkboxes,
             contract: plan.contract.clone(),
             mode: plan.mode,
             limits: plan.limits.clone(),
@@ -353,9 +357,11 @@ impl RunState {
                 contract,
                 limits,
                 mode,
+                checkboxes,
                 ..
             } => {
                 self.wanted_contract = None;
+                self.checkboxes = checkboxes.unwrap_or(self.checkboxes);
                 self.mode = mode.unwrap_or(self.mode);
                 self.contract = contract.clone();
                 self.contracts.push(contract.clone());
@@ -475,21 +481,6 @@ impl RunState {
             }
             _ => {}
         }
-    }
-
-    /// Notes a profile that the ladder or the doctor wants. What a person wants comes first.
-    fn switch_to(&mut self, profile: &str) {
-        if self.model_choice().stands_in_for_all() {
-            self.profile = Some(profile.to_owned());
-        } else if self.wanted_profile.is_none() {
-            self.wanted_profile = Some(profile.to_owned());
-        }
-    }
-
-    /// Returns which model answers, and how it is asked.
-    pub fn model_choice(&self) -> ModelChoice {
-        let named = || ModelChoice::named(&self.plan.model);
-        self.choice.as_deref().cloned().unwrap_or_else(named)
     }
 }
 

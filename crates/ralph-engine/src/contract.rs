@@ -217,12 +217,14 @@ impl Pinned {
         if now == self.digest {
             return None;
         }
-        let changes = TaskFile::parse(&bytes).map_or_else(
-            |_| "it cannot be used".into(),
-            |task| differences(&self.task, &task).join(", "),
+        // A command of `local` can write this file as well as a person.
+        let next = format!("if it is yours, `ralph task {run}` puts it in force");
+        let (changes, next) = TaskFile::parse(&bytes).map_or_else(
+            |_| ("it cannot be used".into(), "`ralph lint` says why".into()),
+            |task| (differences(&self.task, &task).join(", "), next),
         );
         Some(format!(
-            "the task file was edited and the edit is not in force ({changes}): `ralph task {run}` puts it in force"
+            "the task file was edited, by you or by a command of this run, and the edit is not in force ({changes}): {next}"
         ))
     }
 }

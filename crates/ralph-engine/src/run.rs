@@ -405,6 +405,7 @@ impl Run {
                     changes,
                     limits,
                     mode: Some(self.pinned.contract().mode),
+                    checkboxes: Some(self.pinned.task().checkboxes.len()),
                 })?;
                 self.set_ticks(&ticked)?;
                 Ok(true)

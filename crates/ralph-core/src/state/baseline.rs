@@ -40,7 +40,7 @@ impl RunState {
     /// checkbox has a check of its own. A box without one may ask for work that no check sees.
     pub fn has_nothing_to_do(&self) -> bool {
         let is_done = |baseline: &Baseline| {
-            baseline.is_all_green() && baseline.checked_boxes() >= self.plan.checkboxes
+            baseline.is_all_green() && baseline.checked_boxes() >= self.checkboxes
         };
         self.iteration == 0 && self.baseline.as_ref().is_some_and(is_done)
     }

@@ -366,6 +366,7 @@ fn contracts_that_were_in_force_are_remembered() {
             ..Limits::default()
         },
         mode: None,
+        checkboxes: Some(7),
     };
     let state = after([
         changed,
@@ -373,7 +374,7 @@ fn contracts_that_were_in_force_are_remembered() {
             status: RunStatus::Paused(PauseReason::Person),
         },
     ]);
-    assert_eq!(state.contract, Digest::of(b"new"));
+    assert_eq!((state.contract, state.checkboxes), (Digest::of(b"new"), 7));
     assert_eq!(
         state.contracts,
         [Digest::of(b"contract"), Digest::of(b"new")]

@@ -131,6 +131,6 @@ fn boxes(state: &RunState) -> String {
     format!(
         "{} of {} checked off{named}",
         ticked.len(),
-        state.plan.checkboxes
+        state.checkboxes
     )
 }

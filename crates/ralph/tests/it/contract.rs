@@ -200,7 +200,7 @@ fn an_edited_file_alone_changes_nothing() {
             .iter()
             .any(|text| text.contains("was edited, which has no effect"))
             && notices.iter().any(|text| {
-                text.contains("the edit is not in force (max_iterations: 3 → 9)")
+                text.contains("the edit is not in force (max_iterations: 3 → 9): if it is yours, ")
             }),
         "{notices:?}"
     );

@@ -43,7 +43,7 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
             lines
         }
         Event::BoxesTicked { ticked } => {
-            let total = state.plan.checkboxes;
+            let total = state.checkboxes;
             let names = ticked.join(", ");
             vec![aside(&format!("boxes {}/{total}: {names}", ticked.len()))]
         }

@@ -165,7 +165,10 @@ fn uninspected(network: &NetworkPlan) -> Option<Line> {
 fn provider_tools(plan: &RunPlan) -> Option<Line> {
     let allowed = &plan.agent.as_ref()?.provider_tools;
     let names: Vec<&str> = allowed.iter().map(|tool| tool.name()).collect();
-    let text = format!("may be asked for {}", names.join(", "));
+    let text = format!(
+        "may be asked for {} · its fees besides tokens do not count towards the budget",
+        names.join(", ")
+    );
     (!names.is_empty()).then(|| field("provider", &text))
 }
 
@@ -320,7 +323,7 @@ fn results(state: &RunState) -> Vec<String> {
     lines.push(format!(
         "{} of {} checked off",
         state.ticked.len(),
-        format::plural(state.plan.checkboxes as u64, "box", "boxes"),
+        format::plural(state.checkboxes as u64, "box", "boxes"),
     ));
     lines
 }

@@ -203,7 +203,7 @@ fn a_plan_names_hosts_that_are_not_inspected_and_tools_of_the_provider() {
     for expected in [
         "  network  pypi.example, *.files.example, opened.example",
         "           not inspected: pypi.example, *.files.example · a command can use a credential of its own there",
-        "  provider may be asked for web_search, urls",
+        "  provider may be asked for web_search, urls · its fees besides tokens do not count towards the budget",
     ] {
         assert!(shown.iter().any(|line| line == expected), "{shown:#?}");
     }

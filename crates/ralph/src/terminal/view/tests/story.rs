@@ -350,6 +350,7 @@ pub(super) fn steering() -> Vec<Event> {
             changes: vec!["max_iterations: 10 → 20".into(), "a box was added".into()],
             limits: Limits::default(),
             mode: None,
+            checkboxes: None,
         },
         Event::ContractRejected {
             why: "`max_iterations` is missing".into(),
