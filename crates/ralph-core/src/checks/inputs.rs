@@ -135,6 +135,11 @@ impl TrackedFiles {
         }
     }
 
+    /// Tells whether a file exists.
+    pub(super) fn contains(&self, path: &str) -> bool {
+        self.paths.contains(path)
+    }
+
     fn matching(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
         let wanted = self.paths.iter().filter(|path| is_wanted(path));
         wanted.cloned().collect()
@@ -231,53 +236,101 @@ impl CheckInputs {
         }
     }
 
-    /// Returns the changes among these files as a finding. `sizes` are the lines that were added and
-    /// removed, by path.
-    pub fn finding(
-        &self,
-        command: &str,
-        changed: &[ChangedPath],
-        sizes: &BTreeMap<String, (u64, u64)>,
-    ) -> Option<VerifyFinding> {
-        let mut touched: Vec<&ChangedPath> = changed
+    /// Returns the files that the check executes.
+    pub fn executed(&self) -> &BTreeSet<String> {
+        &self.executed
+    }
+
+    /// Returns the changes that a reviewer must know among these files, those of old files first.
+    /// New tests alone are none. `sizes` are the lines that were added and removed, by path.
+    pub fn touched(&self, changed: &[ChangedPath], sizes: &LineChanges) -> Vec<ChangedPath> {
+        let mut touched: Vec<ChangedPath> = changed
             .iter()
             .filter(|changed| {
                 let is_expectation =
                     changed.change != Change::Added && self.compared.contains(&changed.path);
                 self.executed.contains(&changed.path) || is_expectation
             })
+            .cloned()
             .collect();
-        // What existed before weighs more than what is new.
+        if touched.iter().all(|changed| is_new_test(changed, sizes)) {
+            return Vec::new();
+        }
         touched.sort_by_key(|changed| match changed.change {
             Change::Deleted => 0,
             Change::Modified => 1,
             Change::Added => 2,
         });
-        if touched.is_empty() {
-            return None;
-        }
-        let name = |changed: &&ChangedPath| {
-            let (added, removed) = sizes.get(&changed.path).copied().unwrap_or_default();
-            let how = match changed.change {
-                Change::Added => "added".to_owned(),
-                Change::Deleted => "deleted".to_owned(),
-                Change::Modified => format!("modified, +{added} −{removed}"),
-            };
-            format!("`{}` ({how})", changed.path)
-        };
-        let named: Vec<String> = touched.iter().take(NAMED_FILES).map(name).collect();
-        let more = match touched.len().saturating_sub(NAMED_FILES) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        Some(VerifyFinding::new(
-            FindingKind::ChangedInput,
-            format!(
-                "`{command}` runs files that this branch changed: {}{more}",
-                named.join(", ")
-            ),
-        ))
+        touched
     }
+}
+
+/// The lines that were added and removed, by path.
+pub type LineChanges = BTreeMap<String, (u64, u64)>;
+
+/// Makes the findings about checks and the changed files that they run. Checks with the same files
+/// share one.
+pub fn changed_inputs(
+    checks: &[(String, Vec<ChangedPath>)],
+    sizes: &LineChanges,
+) -> Vec<VerifyFinding> {
+    let mut groups: Vec<(&[ChangedPath], Vec<&str>)> = Vec::new();
+    for (command, touched) in checks.iter().filter(|(_, touched)| !touched.is_empty()) {
+        match groups.iter_mut().find(|(files, _)| files == touched) {
+            Some((_, commands)) => commands.push(command),
+            None => groups.push((touched, vec![command])),
+        }
+    }
+    let finding = |(touched, commands): (&[ChangedPath], Vec<&str>)| {
+        let who = match commands.as_slice() {
+            [] => return None,
+            [one] => format!("`{one}` runs"),
+            [one, two] => format!("`{one}` and `{two}` run"),
+            [one, two, three] => format!("`{one}`, `{two}` and `{three}` run"),
+            [one, two, more @ ..] => format!("`{one}`, `{two}` and {} more checks run", more.len()),
+        };
+        let text = format!(
+            "{who} files that this branch changed: {}",
+            named_changes(touched, sizes)
+        );
+        Some(VerifyFinding::new(FindingKind::ChangedInput, text))
+    };
+    groups.into_iter().filter_map(finding).collect()
+}
+
+fn named_changes(touched: &[ChangedPath], sizes: &LineChanges) -> String {
+    let name = |changed: &ChangedPath| {
+        let (added, removed) = sizes.get(&changed.path).copied().unwrap_or_default();
+        let how = match changed.change {
+            Change::Added => "added".to_owned(),
+            Change::Deleted => "deleted".to_owned(),
+            Change::Modified => format!("modified, +{added} −{removed}"),
+        };
+        format!("`{}` ({how})", changed.path)
+    };
+    let named: Vec<String> = touched.iter().take(NAMED_FILES).map(name).collect();
+    let more = match touched.len().saturating_sub(NAMED_FILES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", named.join(", "))
+}
+
+/// Tells whether a change adds tests and nothing that decides how tests run.
+fn is_new_test(changed: &ChangedPath, sizes: &LineChanges) -> bool {
+    const SOURCES: &[&str] = &[
+        "py", "rs", "go", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "rb", "java", "kt",
+        "scala", "php", "cs", "swift", "ex", "exs", "dart", "c", "cc", "cpp",
+    ];
+    let path = changed.path.as_str();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let decides = match name {
+        // An empty one only makes the directory a package.
+        "__init__.py" => sizes.get(path).is_none_or(|(added, _)| *added > 0),
+        "conftest.py" | "__main__.py" | "sitecustomize.py" | "usercustomize.py" => true,
+        _ => configures_checks(path) || !SOURCES.iter().any(|end| has_extension(name, end)),
+    };
+    changed.change == Change::Added && is_test(path) && !decides
 }
 
 /// Returns the files that a word of a command that executes files means.

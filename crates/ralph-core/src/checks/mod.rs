@@ -13,7 +13,7 @@ mod shell;
 mod suspect;
 
 pub use counting::{CountCheck, CountVerdict, fewer_tests};
-pub use inputs::{CheckInputs, TrackedFiles};
+pub use inputs::{CheckInputs, LineChanges, TrackedFiles, changed_inputs};
 pub use listing::{Listing, TestRunner};
 pub use protect::{protected, protected_finding};
 pub use shadow::shadowing;

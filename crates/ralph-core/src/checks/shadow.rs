@@ -1,6 +1,9 @@
 //! Finds files that take the place of a test runner, the standard library or a dependency.
 
+use std::collections::BTreeSet;
+
 use super::has_extension;
+use super::inputs::TrackedFiles;
 use crate::surface::{Change, ChangedPath};
 use crate::verdict::{FindingKind, VerifyFinding};
 
@@ -62,18 +65,22 @@ const PYTHON: &[&str] = &[
 ];
 
 /// Returns the added files that shadow something. `requirements` are the texts of requirement files.
-pub fn shadowing(changed: &[ChangedPath], requirements: &[String]) -> Option<VerifyFinding> {
+pub fn shadowing(
+    changed: &[ChangedPath],
+    files: &TrackedFiles,
+    requirements: &[String],
+) -> Option<VerifyFinding> {
     let dependencies: Vec<String> = requirements.iter().flat_map(|text| names(text)).collect();
-    let shadowed = |changed: &&ChangedPath| {
-        let is_there = changed.change != Change::Deleted;
-        let what = shadowed(&changed.path, &dependencies).filter(|_| is_there)?;
-        Some(format!("`{}` takes the place of {what}", changed.path))
-    };
-    let found: Vec<String> = changed
+    let added: BTreeSet<&str> = changed
         .iter()
-        .by_ref()
-        .filter_map(|c| shadowed(&c))
+        .filter(|changed| changed.change == Change::Added)
+        .map(|changed| changed.path.as_str())
         .collect();
+    let shadowed = |path: &&str| {
+        let what = shadowed(path, &added, files, &dependencies)?;
+        Some(format!("`{path}` takes the place of {what}"))
+    };
+    let found: Vec<String> = added.iter().filter_map(shadowed).collect();
     if found.is_empty() {
         return None;
     }
@@ -85,7 +92,12 @@ pub fn shadowing(changed: &[ChangedPath], requirements: &[String]) -> Option<Ver
     Some(VerifyFinding::new(FindingKind::Shadowing, text))
 }
 
-fn shadowed(path: &str, dependencies: &[String]) -> Option<String> {
+fn shadowed(
+    path: &str,
+    added: &BTreeSet<&str>,
+    files: &TrackedFiles,
+    dependencies: &[String],
+) -> Option<String> {
     let parts: Vec<&str> = path.split('/').collect();
     if parts.contains(&"node_modules") {
         return Some("an installed package".into());
@@ -96,21 +108,36 @@ fn shadowed(path: &str, dependencies: &[String]) -> Option<String> {
     if parts.contains(&"site-packages") || parts.contains(&"dist-packages") {
         return Some("an installed package".into());
     }
-    // Python puts the root, the directory of a script and that of the tests on its search path.
-    let is_near = |depth: usize| depth <= 1;
+    if !has_extension(path, "py") {
+        return None;
+    }
+    // Python puts the root, the directory of a script and that of the tests on its search path. The
+    // modules of a package have names behind that of the package, so they shadow nothing.
+    let is_package = |directory: &str| files.contains(&format!("{directory}/__init__.py"));
     let module = match parts.as_slice() {
-        [above @ .., file] if is_near(above.len()) && has_extension(file, "py") => {
-            file.strip_suffix(".py").filter(|name| *name != "__init__")
+        [file] => Some(*file),
+        [above, file] if !is_package(above) => Some(*file),
+        _ => None,
+    };
+    let module = module.and_then(|file| file.strip_suffix(".py"));
+    // A package that existed before is no new one.
+    let is_new = |directory: &str| {
+        let init = format!("{directory}/__init__.py");
+        !files.contains(&init) || added.contains(init.as_str())
+    };
+    let package = match parts.as_slice() {
+        [first, _, ..] if is_known(first, dependencies) && is_new(first) => Some(*first),
+        [first, second, _, ..]
+            if is_known(second, dependencies)
+                && !is_package(first)
+                && is_new(&format!("{first}/{second}")) =>
+        {
+            Some(*second)
         }
         _ => None,
     };
-    let package = parts
-        .iter()
-        .take(2)
-        .take(parts.len() - 1)
-        .find(|part| has_extension(path, "py") && is_known(part, dependencies));
     let name = module.filter(|name| is_known(name, dependencies));
-    let name = name.or(package.copied())?;
+    let name = name.or(package)?;
     Some(format!("the module `{name}`"))
 }
 
@@ -135,12 +162,18 @@ mod tests {
     use super::*;
 
     fn text(path: &str) -> Option<String> {
+        text_among(path, Change::Added, &[])
+    }
+
+    fn text_among(path: &str, change: Change, others: &[&str]) -> Option<String> {
         let changed = ChangedPath {
             path: path.to_owned(),
-            change: Change::Added,
+            change,
         };
+        let files = others.iter().chain([&path]).map(ToString::to_string);
+        let files = TrackedFiles::new(files);
         let requirements = vec!["requests>=2\n# comment\nPyYAML\n".to_owned()];
-        shadowing(&[changed], &requirements).map(|finding| finding.text)
+        shadowing(&[changed], &files, &requirements).map(|finding| finding.text)
     }
 
     #[test]
@@ -167,5 +200,16 @@ mod tests {
         ] {
             assert_eq!(text(path), None, "{path}");
         }
+    }
+
+    #[test]
+    fn modules_of_packages_and_old_files_shadow_nothing() {
+        let package = ["app/__init__.py", "json/__init__.py"];
+        for path in ["app/json.py", "app/json/__init__.py", "json/new.py"] {
+            assert_eq!(text_among(path, Change::Added, &package), None, "{path}");
+        }
+        assert!(text_among("app/json.py", Change::Added, &[]).is_some());
+        assert!(text_among("json/__init__.py", Change::Added, &[]).is_some());
+        assert_eq!(text_among("logging.py", Change::Modified, &[]), None);
     }
 }

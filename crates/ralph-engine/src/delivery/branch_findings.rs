@@ -27,11 +27,24 @@ impl Run {
     ) -> Result<Vec<VerifyFinding>, RunError> {
         let base = self.state().plan.base.clone();
         let changed = self.repo.changed(&base, head).await?;
-        let mut findings = self.changed_inputs(&base, head, &changed).await?;
+        let mut paths = self.repo.files(head).await?;
+        paths.extend(changed.iter().map(|changed| changed.path.clone()));
+        let files = TrackedFiles::new(paths);
+        let inputs = self.inputs(head, &files).await?;
+        let sizes = self.repo.line_changes(&base, head).await?;
+        let touched: Vec<(String, Vec<ChangedPath>)> = inputs
+            .iter()
+            .map(|(command, inputs)| (command.clone(), inputs.touched(&changed, &sizes)))
+            .collect();
+        let executed: BTreeSet<String> = inputs
+            .iter()
+            .flat_map(|(_, inputs)| inputs.executed().iter().cloned())
+            .collect();
+        let mut findings = checks::changed_inputs(&touched, &sizes);
         let requirements = self.requirements(head).await?;
-        findings.extend(checks::shadowing(&changed, &requirements));
+        findings.extend(checks::shadowing(&changed, &files, &requirements));
         match self.repo.bare_diff(&base, head, MAX_DIFF).await? {
-            Some(diff) => findings.extend(checks::suspects(&AddedLine::of_diff(&diff))),
+            Some(diff) => findings.extend(checks::suspects(&AddedLine::of_diff(&diff), &executed)),
             None => findings.push(VerifyFinding::new(
                 FindingKind::SuspectCode,
                 format!(
@@ -43,34 +56,29 @@ impl Run {
         Ok(findings)
     }
 
-    /// Returns, for each check, the changed files that it executes or reads through.
-    async fn changed_inputs(
+    /// Returns the commands of all checks, each with the files that it executes or reads through.
+    async fn inputs(
         &self,
-        base: &CommitId,
         head: &CommitId,
-        changed: &[ChangedPath],
-    ) -> Result<Vec<VerifyFinding>, RunError> {
-        let sizes = self.repo.line_changes(base, head).await?;
-        let mut paths = self.repo.files(head).await?;
-        paths.extend(changed.iter().map(|changed| changed.path.clone()));
-        let files = TrackedFiles::new(paths);
+        files: &TrackedFiles,
+    ) -> Result<Vec<(String, CheckInputs)>, RunError> {
         let commands = self.contract_checks();
         let commands: BTreeSet<&str> = commands
             .iter()
             .map(|check| check.command.as_str())
             .collect();
-        let mut findings = Vec::new();
+        let mut found = Vec::new();
         for command in commands {
             let mut inputs = CheckInputs::default();
-            inputs.add_line(command, &files);
+            inputs.add_line(command, files);
             while let Some(path) = inputs.next_script() {
                 if let Some(text) = self.repo.text(head, &path, MAX_SCRIPT).await? {
-                    inputs.add_script(&path, &text, &files);
+                    inputs.add_script(&path, &text, files);
                 }
             }
-            findings.extend(inputs.finding(command, changed, &sizes));
+            found.push((command.to_owned(), inputs));
         }
-        Ok(findings)
+        Ok(found)
     }
 
     /// Returns the texts of the files that name Python dependencies.

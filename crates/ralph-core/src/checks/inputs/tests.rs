@@ -123,7 +123,8 @@ fn only_changed_files_are_findings_and_old_ones_come_first() {
     inputs.add_line("pytest; diff out.txt expected.txt", &files());
     let sizes = BTreeMap::from([("conftest.py".to_owned(), (3, 7))]);
     let finding = |changes: &[ChangedPath]| {
-        let finding = inputs.finding("pytest", changes, &sizes);
+        let checks = [("pytest".to_owned(), inputs.touched(changes, &sizes))];
+        let finding = changed_inputs(&checks, &sizes).pop();
         finding.map(|finding| finding.text)
     };
     let branch = [
@@ -141,4 +142,68 @@ fn only_changed_files_are_findings_and_old_ones_come_first() {
     assert_eq!(finding(&branch[..1]), None);
     assert_eq!(finding(&[changed("expected.txt", Change::Added)]), None);
     assert!(finding(&[changed("expected.txt", Change::Modified)]).is_some());
+}
+
+#[test]
+fn new_tests_alone_are_no_finding_but_what_decides_how_they_run_is() {
+    let files = TrackedFiles::new(
+        [
+            "tests/test_new.py",
+            "tests/__init__.py",
+            "tests/run.sh",
+            "tests/conftest.py",
+        ]
+        .map(ToOwned::to_owned),
+    );
+    let mut inputs = CheckInputs::default();
+    inputs.add_line("pytest tests", &files);
+    let touched = |path: &str, lines: u64| {
+        let changed = [ChangedPath {
+            path: path.to_owned(),
+            change: Change::Added,
+        }];
+        let sizes = BTreeMap::from([(path.to_owned(), (lines, 0))]);
+        !inputs.touched(&changed, &sizes).is_empty()
+    };
+    assert!(!touched("tests/test_new.py", 10));
+    assert!(!touched("tests/__init__.py", 0));
+    assert!(touched("tests/__init__.py", 3));
+    assert!(touched("tests/run.sh", 3));
+    assert!(touched("tests/conftest.py", 3));
+}
+
+#[test]
+fn checks_that_run_the_same_changed_files_share_a_finding() {
+    let touched = |path: &str| {
+        vec![ChangedPath {
+            path: path.to_owned(),
+            change: Change::Added,
+        }]
+    };
+    let texts = |commands: &[(&str, &str)]| -> Vec<String> {
+        let checks: Vec<_> = commands
+            .iter()
+            .map(|(command, path)| ((*command).to_owned(), touched(path)))
+            .collect();
+        let findings = changed_inputs(&checks, &BTreeMap::new());
+        findings.into_iter().map(|finding| finding.text).collect()
+    };
+    let end = "files that this branch changed: `x.sh` (added)";
+    let all = [
+        ("a", "x.sh"),
+        ("b", "x.sh"),
+        ("c", "x.sh"),
+        ("d", "x.sh"),
+        ("e", "y.sh"),
+    ];
+    assert_eq!(texts(&all[..1]), [format!("`a` runs {end}")]);
+    assert_eq!(texts(&all[..2]), [format!("`a` and `b` run {end}")]);
+    assert_eq!(texts(&all[..3]), [format!("`a`, `b` and `c` run {end}")]);
+    assert_eq!(
+        texts(&all),
+        [
+            format!("`a`, `b` and 2 more checks run {end}"),
+            "`e` runs files that this branch changed: `y.sh` (added)".to_owned()
+        ]
+    );
 }
