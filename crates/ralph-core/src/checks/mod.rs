@@ -1,7 +1,7 @@
 //! What a check's command line runs: its test runner, the files that it executes or reads through,
 //! and code in a diff that could fake its result.
 //!
-//! Commands are split conservatively by [`shell`]: where a construct is not understood, nothing is
+//! Commands are split conservatively by `shell`: where a construct is not understood, nothing is
 //! concluded from it. Findings are reasons for a reviewer to look, not proofs.
 
 mod counting;
