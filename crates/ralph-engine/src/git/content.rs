@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ralph_core::id::CommitId;
 
+use super::file_diff::BARE_DIFF;
 use super::{GitError, HostRepo};
 
 /// The most that a list of paths may have.
@@ -67,21 +68,8 @@ impl HostRepo {
         to: &CommitId,
         limit: u64,
     ) -> Result<Option<Vec<u8>>, GitError> {
-        let args = [
-            "-c",
-            "core.quotePath=false",
-            "diff",
-            // Attributes of the tree could declare source code to be binary.
-            "--text",
-            "--unified=0",
-            "--irreversible-delete",
-            "--no-renames",
-            "--no-color",
-            "--no-ext-diff",
-            "--no-textconv",
-            from.as_str(),
-            to.as_str(),
-        ];
+        let commits = [from.as_str(), to.as_str()];
+        let args: Vec<&str> = BARE_DIFF.into_iter().chain(commits).collect();
         self.read(&args, limit).await
     }
 }

@@ -7,6 +7,21 @@ use super::{GitError, HostRepo};
 /// How many bytes of paths one call of git gets; systems limit an argument list to 128 KiB or more.
 const MAX_PATH_BYTES: usize = 64 << 10;
 
+/// The start of a diff without context. Attributes of the tree could declare source code to be binary, and
+/// configuration could rename a file away.
+pub(super) const BARE_DIFF: [&str; 10] = [
+    "-c",
+    "core.quotePath=false",
+    "diff",
+    "--text",
+    "--unified=0",
+    "--irreversible-delete",
+    "--no-renames",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+];
+
 impl HostRepo {
     /// Returns the diff of some files, without context, and of removed ones without their lines; none
     /// if it is larger than `limit`.
@@ -19,24 +34,13 @@ impl HostRepo {
     ) -> Result<Option<Vec<u8>>, GitError> {
         let mut diff = Vec::new();
         for some in chunks(paths) {
-            // Attributes of the tree could declare a test binary, and configuration could rename it away.
-            let options = [
-                "--literal-pathspecs",
-                "-c",
-                "core.quotePath=false",
-                "diff",
-                "--text",
-                "--unified=0",
-                "--irreversible-delete",
-                "--no-renames",
-                "--no-color",
-                "--no-ext-diff",
-                "--no-textconv",
-                from.as_str(),
-                to.as_str(),
-                "--",
-            ];
-            let args: Vec<&str> = options.iter().chain(some).copied().collect();
+            let commits = [from.as_str(), to.as_str(), "--"];
+            let args: Vec<&str> = ["--literal-pathspecs"]
+                .into_iter()
+                .chain(BARE_DIFF)
+                .chain(commits)
+                .chain(some.iter().copied())
+                .collect();
             let left = limit.saturating_sub(diff.len() as u64);
             let Some(part) = self.read(&args, left).await? else {
                 return Ok(None);
