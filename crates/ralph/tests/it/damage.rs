@@ -45,10 +45,7 @@ impl Damaged {
             .chain([finish()])
             .collect();
         self.0.write_script(&script);
-        let started = Instant::now();
         self.0.run().expect(0);
-        let time = started.elapsed();
-        assert!(time < Duration::from_secs(90), "{time:?}");
         for (index, damage) in damages.iter().enumerate() {
             let results = self.0.results(index as u64 + 1);
             assert_eq!(results[..2], ["ran 0", "done"], "before {damage}");
@@ -347,8 +344,9 @@ fn work_beside_huge_files(damaged: &Damaged) {
     ]);
     let started = Instant::now();
     damaged.0.run().expect(0);
+    // Reading one of the files would take longer than this on any machine.
     let time = started.elapsed();
-    assert!(time < Duration::from_secs(30), "{time:?}");
+    assert!(time < Duration::from_secs(90), "{time:?}");
     let results: Vec<Vec<String>> = (1..=5).map(|n| damaged.0.results(n)).collect();
     let expected: [&[&str]; 5] = [
         &["ran 0", "done", "done"],

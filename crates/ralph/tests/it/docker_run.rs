@@ -35,6 +35,13 @@ impl Contained {
         assert!(done.status.success(), "{done:?}");
     }
 
+    /// Returns whether the container has a process with this command line.
+    fn runs(&self, line: &str) -> bool {
+        let container = self.containers().pop().expect("a container");
+        let listed = Command::new("docker").args(["top", &container]).output();
+        String::from_utf8_lossy(&listed.unwrap().stdout).contains(line)
+    }
+
     /// Asserts that the run succeeded as if nothing had happened and left nothing behind.
     fn assert_delivered(&self) {
         assert_eq!(self.project.show()["status"], "succeeded");
@@ -55,7 +62,7 @@ impl Drop for Contained {
 fn waiting() -> Value {
     actions(&[
         write("kept.txt", "not committed\n"),
-        run("test -e waited && exit 0; touch waited; sleep 60"),
+        run("test -e waited && exit 0; touch waited; sleep 600"),
     ])
 }
 
@@ -85,7 +92,7 @@ fn a_container_that_is_killed_interrupts_a_command_and_not_the_run() {
     let contained = Contained::new(&[waiting(), finish()]);
     let live = contained.project.start();
     live.until_event("action_started", 2);
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    live.until("the command sleeps", |_| contained.runs("sleep 600"));
     contained.docker(&["kill"]);
     live.end().expect(0);
     assert_eq!(contained.project.results(1), ["done", "failed"]);
@@ -103,7 +110,7 @@ fn a_removed_container_pauses_the_run_and_resuming_keeps_the_files() {
     let contained = Contained::new(&[waiting(), keep, finish()]);
     let live = contained.project.start();
     live.until_event("action_started", 2);
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    live.until("the command sleeps", |_| contained.runs("sleep 600"));
     contained.docker(&["rm", "--force"]);
     let paused = live.end().expect(11);
     assert!(paused.both().contains("ralph resume"), "{}", paused.both());

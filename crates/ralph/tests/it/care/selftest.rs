@@ -320,11 +320,13 @@ fn an_interrupted_selftest_leaves_nothing() {
         .unwrap();
     let began = Instant::now();
     while left(&ralph).lines().count() < 2 {
-        assert!(began.elapsed() < Duration::from_mins(1), "it never came");
+        let waited = began.elapsed();
+        assert!(
+            waited < Duration::from_mins(5),
+            "no sandbox after {waited:?}"
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
-    // Both are there from the moment they are made; a little later somebody listens.
-    std::thread::sleep(Duration::from_millis(700));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let seen = Seen::from(child.wait_with_output().unwrap());
     assert_eq!(seen.code, 130, "{seen:?}");

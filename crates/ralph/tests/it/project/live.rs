@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{Ended, Project};
 
-/// Longer than anything takes on a busy machine, shorter than a person waits.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Longer than anything takes on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A run that is being worked on by a process.
 pub(crate) struct Live<'a> {
@@ -27,7 +27,10 @@ impl Live<'_> {
             if journal.is_some_and(|journal| is_true(&journal)) {
                 return;
             }
-            assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
+            assert!(
+                start.elapsed() < PATIENCE,
+                "waited {PATIENCE:?} in vain until {what}"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
