@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 
 use http_body_util::BodyExt as _;
-use hyper::header::{
-    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION, SET_COOKIE,
-};
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue, LOCATION, SET_COOKIE};
 use hyper::{HeaderMap, Method, Response, Uri};
 use ralph_core::net::{Decider, Endpoint, Reason};
 use ralph_core::secret::Redactor;
@@ -44,7 +42,7 @@ pub(super) fn returned(
         let recorded = paid.tape.take();
         tape = recorded.map(|tape| tape.answered(parts.status, &parts.headers));
         if parts.status.is_success() {
-            metered = Some(gauge(&parts.headers, paid));
+            metered = Some(Gauge::new(paid.wire, paid.call, paid.memory));
         } else {
             paid.call.forgive();
         }
@@ -60,16 +58,6 @@ pub(super) fn returned(
         read_on,
     };
     Ok(Response::from_parts(parts, relay.boxed_unsync()))
-}
-
-/// Returns the reader of a successful answer.
-pub(super) fn gauge(headers: &HeaderMap, paid: Paid) -> Gauge {
-    let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-    if kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
-        Gauge::events(paid.wire, paid.call, paid.memory)
-    } else {
-        Gauge::whole(paid.wire, paid.call, paid.memory)
-    }
 }
 
 /// Removes from an answer's head what a sandbox must not see.

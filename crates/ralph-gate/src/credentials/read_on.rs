@@ -10,7 +10,6 @@ use hyper::Response;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use super::back::gauge;
 use super::send::Paid;
 use crate::Limits;
 use crate::http::{Answer, BoxError, dial_error};
@@ -119,8 +118,8 @@ impl Drop for Underway {
         let reading = async move {
             match answering.await {
                 Ok(response) if response.status().is_success() => {
-                    let (parts, upstream) = response.into_parts();
-                    read_on.read(upstream, gauge(&parts.headers, paid)).await;
+                    let gauge = Gauge::new(paid.wire, paid.call, paid.memory);
+                    read_on.read(response.into_body(), gauge).await;
                 }
                 Ok(_) => paid.call.forgive(),
                 Err(error) => {

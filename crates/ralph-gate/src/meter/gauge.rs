@@ -22,10 +22,23 @@ pub(crate) struct Gauge {
 }
 
 enum Form {
+    /// Not known before the first character: what an answer declares to be is often something else.
+    Unknown,
     /// Events, one after the other.
     Events(Lines),
     /// One object at the end; most often it comes in one piece, which is not copied.
     Whole(Whole),
+}
+
+impl Form {
+    /// Returns the form of an answer by its first character that is not blank.
+    fn of(start: &[u8]) -> Self {
+        match start.trim_ascii_start().first() {
+            None => Self::Unknown,
+            Some(b'{' | b'[') => Self::Whole(Whole::default()),
+            Some(_) => Self::Events(Lines::default()),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -82,20 +95,11 @@ enum Stage {
 }
 
 impl Gauge {
-    /// Reads an answer in events.
-    pub(crate) fn events(wire: Wire, call: Call, memory: HeldBytes) -> Self {
-        Self::new(wire, call, Form::Events(Lines::default()), memory)
-    }
-
-    /// Reads an answer that is one object.
-    pub(crate) fn whole(wire: Wire, call: Call, memory: HeldBytes) -> Self {
-        Self::new(wire, call, Form::Whole(Whole::default()), memory)
-    }
-
-    fn new(wire: Wire, call: Call, form: Form, memory: HeldBytes) -> Self {
+    /// Reads an answer, in events or as one object.
+    pub(crate) fn new(wire: Wire, call: Call, memory: HeldBytes) -> Self {
         Self {
             call: Some(call),
-            form,
+            form: Form::Unknown,
             seen: Seen {
                 wire,
                 tokens: Tokens::default(),
@@ -117,7 +121,11 @@ impl Gauge {
     /// Reads a chunk; tells whether the answer may go on.
     pub(crate) fn feed(&mut self, chunk: &Bytes) -> Step {
         let seen = &mut self.seen;
+        if matches!(self.form, Form::Unknown) {
+            self.form = Form::of(chunk);
+        }
         match &mut self.form {
+            Form::Unknown => {}
             Form::Events(lines) => {
                 lines.feed(chunk, |data| seen.event(data));
                 if self.memory.try_grow_to(lines.buffered()) {
@@ -149,13 +157,14 @@ impl Gauge {
 
     /// Ends the answer: charges what the provider said, or the reservation.
     pub(crate) fn finish(&mut self) {
-        if let Form::Whole(whole) = &mut self.form {
-            let whole = std::mem::take(whole);
-            self.seen.whole(if whole.all.is_empty() {
+        match std::mem::replace(&mut self.form, Form::Unknown) {
+            Form::Whole(whole) => self.seen.whole(if whole.all.is_empty() {
                 &whole.first
             } else {
                 &whole.all
-            });
+            }),
+            Form::Events(lines) => lines.finish(|data| self.seen.event(data)),
+            Form::Unknown => {}
         }
         let Some(mut call) = self.call.take() else {
             return;

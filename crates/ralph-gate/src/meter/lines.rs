@@ -39,6 +39,11 @@ impl Lines {
         }
     }
 
+    /// Hands over the `data:` of a last line that nothing follows.
+    pub(super) fn finish(self, each: impl FnMut(&[u8])) {
+        data(&self.rest).map(each);
+    }
+
     /// The memory that the line in progress takes, in bytes.
     pub(super) fn buffered(&self) -> usize {
         self.rest.capacity()
@@ -73,6 +78,15 @@ mod tests {
             }
             assert_eq!(found, ["{\"a\":1}", "{\"b\":2}"], "{size}");
         }
+    }
+
+    #[test]
+    fn a_last_line_needs_no_end() {
+        let (mut lines, mut found) = (Lines::default(), Vec::new());
+        lines.feed(b"data: {\"a\":1}\n\ndata: {\"b\"", |_| {});
+        lines.feed(b":2}", |_| {});
+        lines.finish(|data| found.extend_from_slice(data));
+        assert_eq!(found, b"{\"b\":2}");
     }
 
     #[test]

@@ -93,12 +93,62 @@ struct Parts<'a> {
     partial_json: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     thinking: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    content: Option<Cow<'a, str>>,
+    #[serde(default)]
+    content: Content,
     #[serde(borrow, default)]
     reasoning_content: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<ToolCall<'a>>>,
+}
+
+/// The bytes of a content: a text, a list of parts with texts, an object or nothing.
+#[derive(Debug, Default)]
+struct Content {
+    bytes: u64,
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a content")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Content, E> {
+        let bytes = text.len() as u64;
+        Ok(Content { bytes })
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Content, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Content, A::Error> {
+        let mut bytes = 0;
+        while let Some(part) = parts.next_element::<TextPart<'de>>()? {
+            bytes += part.text.map_or(0, |text| text.len() as u64);
+        }
+        Ok(Content { bytes })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Content, A::Error> {
+        IgnoredAny.visit_map(map)?;
+        Ok(Content::default())
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct TextPart<'a> {
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -279,7 +329,6 @@ impl Parts<'_> {
             &self.text,
             &self.partial_json,
             &self.thinking,
-            &self.content,
             &self.reasoning_content,
         ];
         let calls = self.tool_calls.iter().flatten();
@@ -291,6 +340,7 @@ impl Parts<'_> {
             .flatten()
             .map(|text| text.len() as u64)
             .chain(arguments)
+            .chain([self.content.bytes])
             .sum()
     }
 }

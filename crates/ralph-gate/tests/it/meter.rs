@@ -97,6 +97,38 @@ async fn openai_tells_what_it_costs() {
     }
 }
 
+#[tokio::test]
+async fn streams_without_a_mark_and_other_content_types_are_charged_by_their_count() {
+    // No `[DONE]`, no line end after the last event, a content that is a list.
+    let chat = "data: {\"model\":\"gpt-5\",\"choices\":[{\"delta\":{\"content\":[{\"type\":\"text\",\"text\":\"Hi\"}]}}]}\n\n\
+        data: {\"choices\":[{\"delta\":{\"content\":[]},\"finish_reason\":\"stop\"}],\
+        \"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":50}}";
+    let whole = r#"{"model":"gpt-5","choices":[{"message":{"content":[{"type":"text","text":"Hi"}]}}],"usage":{"prompt_tokens":1000,"completion_tokens":50}}"#;
+    let request = r#"{"model":"gpt-5","stream":true}"#;
+    for (kind, text) in [
+        ("text/event-stream", chat),
+        ("application/json", chat),
+        ("text/plain", chat),
+        ("text/event-stream", whole),
+        ("text/plain; charset=utf-8", whole),
+    ] {
+        let route = Route::openai(secret()).unwrap();
+        let path = "/openai/v1/chat/completions";
+        let charge = charged(route, path, request, &answer(kind, text)).await;
+        assert_eq!(charge.usage, usage(1000, 50, 0, 0), "{kind} {text}");
+        assert!(!charge.is_estimate, "{kind}");
+    }
+    let ask = r#"{"model":"claude-haiku-4-5","stream":true,"messages":[]}"#;
+    let (without_stop, _) = MESSAGES.split_once("event: message_stop").unwrap();
+    for kind in ["text/event-stream", "application/json"] {
+        let route = Route::anthropic_key(secret()).unwrap();
+        let text = answer(kind, without_stop.trim_end());
+        let charge = charged(route, "/anthropic/v1/messages", ask, &text).await;
+        assert_eq!(charge.usage, usage(3210, 40, 3000, 200), "{kind}");
+        assert!(!charge.is_estimate, "{kind}");
+    }
+}
+
 /// Returns what a million tokens each way cost at the highest price there is.
 fn dearest() -> Usd {
     price::cost(&price::highest(), &usage(1_000_000, 1_000_000, 0, 0))
