@@ -76,22 +76,7 @@ impl RunError {
             Self::Scm(ScmError::Io { .. } | ScmError::Damaged { .. }) => {
                 "repair it, then `ralph resume`".into()
             }
-            Self::Model(ModelError::Unauthorized { key: Some(key), .. }) => {
-                format!("give it a valid key in `{key}`, then `ralph resume`")
-            }
-            Self::Model(ModelError::Unauthorized { key: None, .. }) => {
-                "give it a valid key, then `ralph resume`".into()
-            }
-            Self::Model(ModelError::Transient { .. } | ModelError::CutOff { .. }) => {
-                "wait a little, then `ralph resume`".into()
-            }
-            Self::Model(ModelError::QuotaUsedUp { .. }) => {
-                "raise the limit or choose another model with `ralph profile`, then `ralph resume`"
-                    .into()
-            }
-            Self::Model(ModelError::Broken { .. }) => {
-                "repair it, then `ralph resume`, or start over with `ralph run --new`".into()
-            }
+            Self::Model(error) => model_hint(error),
             Self::Contract(_) => {
                 "something other than ralph changed it: put the file back, or start over with `ralph run --new`"
                     .into()
@@ -123,6 +108,40 @@ impl RunError {
                 what: self.to_string(),
                 fix: self.hint(),
             },
+        }
+    }
+}
+
+/// Returns what the user can do about a failed call.
+fn model_hint(error: &ModelError) -> String {
+    match error {
+        ModelError::Unauthorized {
+            status: 403,
+            key: Some(key),
+            ..
+        } => format!(
+            "give it a key in `{key}` that may use this model, or choose another one with `ralph profile`, then `ralph resume`"
+        ),
+        ModelError::Unauthorized { key: Some(key), .. } => {
+            format!("give it a valid key in `{key}`, then `ralph resume`")
+        }
+        ModelError::Unauthorized { key: None, .. } => {
+            "give it a valid key, then `ralph resume`".into()
+        }
+        ModelError::Transient { .. } | ModelError::CutOff { .. } => {
+            "wait a little, then `ralph resume`".into()
+        }
+        ModelError::QuotaUsedUp { .. } => {
+            "raise the limit or choose another model with `ralph profile`, then `ralph resume`"
+                .into()
+        }
+        // A run keeps the profile that it started with until it is told to load it again.
+        ModelError::Broken { fix: Some(fix), .. } if fix.contains("`models.yaml`") => {
+            format!("{fix} and choose the profile again with `ralph profile`, then `ralph resume`")
+        }
+        ModelError::Broken { fix: Some(fix), .. } => format!("{fix}, then `ralph resume`"),
+        ModelError::Broken { fix: None, .. } => {
+            "repair it, then `ralph resume`, or start over with `ralph run --new`".into()
         }
     }
 }

@@ -25,7 +25,7 @@ pub use agents::agent_program;
 pub use collect::Collect;
 pub use docker::{BASE_IMAGE, left_out_without_docker};
 pub use litellm::{LiteLlm, left_out_without_litellm};
-pub use model_api::{FakeAnswer, FakeModelApi, HeardRequest};
+pub use model_api::{FakeAnswer, FakeCertificate, FakeModelApi, HeardRequest};
 pub use private_engine::PrivateEngine;
 pub use sandbox_contract::sandbox_contract;
 pub use upstream::{Api, FakeUpstream, Recorded, Scenario, Step};

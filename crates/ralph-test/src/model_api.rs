@@ -1,11 +1,17 @@
 //! A model API on loopback whose answers a test writes, byte for byte.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+pub use certificate::FakeCertificate;
+
+mod certificate;
 
 /// A server that gives the answers of a test, in order; the last one repeats.
 ///
@@ -14,6 +20,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct FakeModelApi {
     address: SocketAddr,
+    scheme: &'static str,
     heard: Arc<Mutex<Vec<HeardRequest>>>,
 }
 
@@ -114,7 +121,7 @@ impl FakeAnswer {
         self
     }
 
-    fn write(&self, out: &mut TcpStream) -> io::Result<()> {
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
         // In one piece: a client that hears half of a head waits for the rest.
         let mut head = Vec::new();
         write!(
@@ -164,24 +171,62 @@ impl Piece {
 impl FakeModelApi {
     /// Starts a server with these answers.
     pub fn start(answers: impl IntoIterator<Item = FakeAnswer>) -> io::Result<Self> {
+        Self::serve(TcpListener::bind("127.0.0.1:0")?, answers, None)
+    }
+
+    /// Starts a server at an address that may have been in use before.
+    pub fn start_at(
+        address: SocketAddr,
+        answers: impl IntoIterator<Item = FakeAnswer>,
+    ) -> io::Result<Self> {
+        Self::serve(TcpListener::bind(address)?, answers, None)
+    }
+
+    /// Starts a server that speaks TLS with a certificate.
+    pub fn start_tls(
+        answers: impl IntoIterator<Item = FakeAnswer>,
+        certificate: &FakeCertificate,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
+        Self::serve(listener, answers, Some(certificate.config()))
+    }
+
+    fn serve(
+        listener: TcpListener,
+        answers: impl IntoIterator<Item = FakeAnswer>,
+        tls: Option<Arc<ServerConfig>>,
+    ) -> io::Result<Self> {
         let address = listener.local_addr()?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
         let heard = Arc::new(Mutex::new(Vec::new()));
         let answers: Arc<Mutex<VecDeque<FakeAnswer>>> =
             Arc::new(Mutex::new(answers.into_iter().collect()));
         let log = heard.clone();
         thread::spawn(move || {
             for connection in listener.incoming().map_while(Result::ok) {
-                let (log, answers) = (log.clone(), answers.clone());
-                thread::spawn(move || serve(connection, &log, &answers));
+                let (log, answers, tls) = (log.clone(), answers.clone(), tls.clone());
+                thread::spawn(move || match tls.map(ServerConnection::new) {
+                    None => serve(connection, &log, &answers),
+                    Some(Ok(tls)) => {
+                        let mut stream = StreamOwned::new(tls, connection);
+                        serve(&mut stream, &log, &answers);
+                        stream.conn.send_close_notify();
+                        stream.flush().ok();
+                    }
+                    Some(Err(_)) => {}
+                });
             }
         });
-        Ok(Self { address, heard })
+        Ok(Self {
+            address,
+            scheme,
+            heard,
+        })
     }
 
-    /// Returns the address of the server: `http://127.0.0.1:PORT`.
+    /// Returns the address of the server: `http://127.0.0.1:PORT`, or with `https`.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", self.scheme, self.address)
     }
 
     /// Returns what was asked so far.
@@ -196,11 +241,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Answers one request; a client that goes away is no error.
 fn serve(
-    mut connection: TcpStream,
+    mut connection: impl Read + Write,
     log: &Mutex<Vec<HeardRequest>>,
     answers: &Mutex<VecDeque<FakeAnswer>>,
 ) {
-    let Ok(Some(request)) = read(&connection) else {
+    let Ok(Some(request)) = read(&mut connection) else {
         return;
     };
     let answer = {
@@ -218,7 +263,7 @@ fn serve(
 }
 
 /// Reads a request; none if the connection was closed without one.
-fn read(connection: &TcpStream) -> io::Result<Option<HeardRequest>> {
+fn read(connection: &mut impl Read) -> io::Result<Option<HeardRequest>> {
     let mut reader = BufReader::new(connection);
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {

@@ -112,8 +112,8 @@ impl Usage {
 pub enum ModelError {
     /// The provider is busy or broken for the moment: waiting helps.
     #[error(
-        "model `{model}` is not available at the moment: status {status}{}",
-        detail(message)
+        "model `{model}` is not available at the moment: {}",
+        situation(*status, message)
     )]
     Transient {
         /// The model that was asked.
@@ -126,12 +126,17 @@ pub enum ModelError {
         message: String,
     },
     /// The provider refused the credential.
-    #[error("model `{model}` refused the credential: status {status}")]
+    #[error(
+        "model `{model}` refused the credential: status {status}{}",
+        detail(message)
+    )]
     Unauthorized {
         /// The model that was asked.
         model: String,
         /// The HTTP status.
         status: u16,
+        /// The provider's words.
+        message: String,
         /// The environment variable that the credential is from.
         key: Option<String>,
     },
@@ -164,7 +169,17 @@ pub enum ModelError {
         model: String,
         /// What is wrong.
         message: String,
+        /// The setting to change, as an imperative, where it is known.
+        fix: Option<String>,
     },
+}
+
+fn situation(status: u16, message: &str) -> String {
+    match status {
+        0 if !message.is_empty() => message.to_owned(),
+        0 => "there was no answer".to_owned(),
+        _ => format!("status {status}{}", detail(message)),
+    }
 }
 
 fn detail(message: &str) -> String {

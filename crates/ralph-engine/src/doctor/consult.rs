@@ -18,6 +18,7 @@ use crate::journal::millis;
 use crate::redaction;
 use crate::reservation::{Reserved, reserve};
 use crate::run::attend;
+use crate::steps::said;
 
 /// A reply is asked for once more if it cannot be read.
 const MAX_READINGS: u32 = 2;
@@ -304,17 +305,19 @@ impl Desk<'_> {
 fn read(reply: &Reply) -> Result<doctor::Report, String> {
     match reply.finish {
         Finish::Length => Err("the reply was cut off at the output limit; answer with less".into()),
-        Finish::Refused => Err(
-            "the reply was stopped by the provider's filter; answer with the report only".into(),
-        ),
+        Finish::Refused => Err(format!(
+            "the model or its provider's filter refused to answer{}; answer with the report only",
+            said(&reply.text)
+        )),
         Finish::Complete => doctor::parse(&reply.text),
     }
 }
 
 fn retry_in(error: &ModelError, wait: Duration) -> Option<Duration> {
     match error {
+        // A provider can ask for a longer delay, not for a shorter one.
         ModelError::Transient { retry_after, .. } => {
-            Some(retry_after.unwrap_or(wait).min(LONGEST_WAIT))
+            Some(retry_after.unwrap_or_default().max(wait).min(LONGEST_WAIT))
         }
         ModelError::CutOff { .. } => Some(wait),
         // The run does not wait for the doctor.

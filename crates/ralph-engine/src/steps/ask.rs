@@ -26,11 +26,25 @@ pub(crate) enum Asked {
 fn read(reply: &Attempt) -> Result<Response, String> {
     match reply.finish {
         Finish::Length => Err("the reply was cut off at the output limit; answer with less".into()),
-        Finish::Refused => Err(
-            "the reply was stopped by the provider's filter; answer with the actions only".into(),
-        ),
+        Finish::Refused => Err(format!(
+            "the model or its provider's filter refused to answer{}; answer with the actions only",
+            said(&reply.reply)
+        )),
         Finish::Complete => action::parse(&reply.reply).map_err(|error| error.to_string()),
     }
+}
+
+/// How many characters of a refusal are shown.
+const MAX_REFUSAL: usize = 300;
+
+/// Returns the words of a model that refused to answer, for a message.
+pub(crate) fn said(reply: &str) -> String {
+    let words: Vec<&str> = reply.split_whitespace().collect();
+    let words: String = words.join(" ").chars().take(MAX_REFUSAL).collect();
+    if words.is_empty() {
+        return String::new();
+    }
+    format!(", it says: {words}")
 }
 
 impl Run {

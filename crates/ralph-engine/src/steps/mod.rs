@@ -15,7 +15,7 @@ mod responses;
 mod settle;
 mod snapshot;
 
-pub(crate) use ask::Asked;
+pub(crate) use ask::{Asked, said};
 pub(crate) use close::Now;
 pub(crate) use recover::{is_damage, not_committed};
 pub use responses::{Attempt, Responses};

@@ -26,6 +26,7 @@ impl Model for Absent {
         Err(ModelError::Broken {
             model: self.name.clone(),
             message: "only the agent can ask it; name a profile with `doctor_profile`".into(),
+            fix: None,
         })
     }
 }

@@ -49,6 +49,7 @@ impl Model for Replay {
         let recorded = self.replies.get(index).ok_or_else(|| ModelError::Broken {
             model: self.name.clone(),
             message: "the recorded run has no more replies".into(),
+            fix: None,
         })?;
         let text = recorded.text.clone().ok_or_else(|| ModelError::Broken {
             model: self.name.clone(),
@@ -56,6 +57,7 @@ impl Model for Replay {
                 "reply {} of the recorded run was redacted when it was stored, so it cannot be performed again",
                 index + 1
             ),
+            fix: None,
         })?;
         Ok(Reply {
             text,

@@ -68,6 +68,7 @@ impl Scripted {
             401 | 403 => ModelError::Unauthorized {
                 model,
                 status,
+                message,
                 key: None,
             },
             _ if failure.is_quota => ModelError::QuotaUsedUp {
@@ -78,6 +79,7 @@ impl Scripted {
             400 | 404 => ModelError::Broken {
                 model,
                 message: format!("status {status}, {message}"),
+                fix: None,
             },
             _ => ModelError::Transient {
                 model,
@@ -118,6 +120,7 @@ impl Model for Scripted {
         let line = self.take(&prompt).ok_or_else(|| ModelError::Broken {
             model: self.name.clone(),
             message: "no line of the script answers this prompt".into(),
+            fix: None,
         })?;
         if !line.delay.is_zero() {
             tokio::time::sleep(line.delay).await;

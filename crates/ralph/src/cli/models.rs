@@ -264,9 +264,16 @@ fn choose(name: &str, context: &Context) -> Result<ChosenModel, CliError> {
 fn failed(choice: &ModelChoice, error: ModelError) -> CliError {
     let why = error.to_string();
     let what = format!("model `{}` did not answer", choice.model);
-    let hint = RunError::from(error)
-        .hint()
-        .replace("`ralph resume`", "try again");
+    let hint = match &error {
+        ModelError::Broken { fix: Some(fix), .. } => format!("{fix}, then try again"),
+        ModelError::Broken { fix: None, .. }
+        | ModelError::Transient { .. }
+        | ModelError::Unauthorized { .. }
+        | ModelError::QuotaUsedUp { .. }
+        | ModelError::CutOff { .. } => RunError::from(error)
+            .hint()
+            .replace("`ralph resume`", "try again"),
+    };
     CliError::runtime(what, why, hint)
 }
 
@@ -274,7 +281,7 @@ fn failed(choice: &ModelChoice, error: ModelError) -> CliError {
 fn trouble(reply: &Reply) -> Option<String> {
     match reply.finish {
         Finish::Length => Some("the answer was cut off at the output limit".into()),
-        Finish::Refused => Some("the answer was stopped by the provider's filter".into()),
+        Finish::Refused => Some("the model or its provider's filter refused to answer".into()),
         Finish::Complete => action::parse(&reply.text)
             .err()
             .map(|error| error.to_string()),

@@ -11,7 +11,7 @@ use crate::project::Project;
 const KEY: &str = "sk-a-key-that-nobody-may-see-1234";
 
 /// Everything that the task wants, in one reply.
-fn all() -> Value {
+pub(crate) fn all() -> Value {
     json!({
         "summary": "make both files",
         "actions": [
@@ -25,7 +25,7 @@ fn all() -> Value {
 }
 
 /// The same as a provider streams it.
-fn streamed(reply: &str) -> FakeAnswer {
+pub(crate) fn streamed(reply: &str) -> FakeAnswer {
     let (first, second) = reply.split_at(reply.len() / 2);
     let delta = |text: &str| json!({"model": "one", "choices": [{"delta": {"content": text}}]});
     let usage = json!({
@@ -41,6 +41,11 @@ fn streamed(reply: &str) -> FakeAnswer {
 
 /// Returns a project with a profile `web` that asks this API, and one `file` that answers from a script.
 fn project(api: &FakeModelApi) -> Project {
+    project_at(&api.url())
+}
+
+/// Returns the same with an API at an address.
+pub(crate) fn project_at(base: &str) -> Project {
     let project = Project::new().env("ACME_API_KEY", KEY);
     let script = project.path("other.jsonl");
     fs::write(&script, json!({"reply": all()}).to_string()).unwrap();
@@ -51,9 +56,9 @@ fn project(api: &FakeModelApi) -> Project {
          litellm_model: scripted:{}\n    max_output_tokens: 10\n  far:\n    \
          litellm_model: zai/glm-4.7\n    max_output_tokens: 10\n  strange:\n    \
          litellm_model: acme/two\n    max_output_tokens: 10\n    api_base: {}/v1\n",
-        api.url(),
+        base,
         script.display(),
-        api.url()
+        base
     );
     project.configure("models.yaml", &config);
     project
@@ -69,7 +74,7 @@ fn assert_no_key(project: &Project) {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
 }
 
-fn statuses(project: &Project) -> Vec<String> {
+pub(crate) fn statuses(project: &Project) -> Vec<String> {
     let told = project.told("status_changed", "status");
     told.iter()
         .map(|status| status.as_str().unwrap().into())
@@ -143,7 +148,7 @@ fn a_refused_key_pauses_at_once() {
     assert_data_eq!(
         project.show()["reason"].as_str().unwrap().to_owned(),
         str![
-            "model `acme/one` refused the credential: status 401 — give it a valid key in `ACME_API_KEY`, then `ralph resume`"
+            "model `acme/one` refused the credential: status 401, Incorrect API key provided: *** — give it a valid key in `ACME_API_KEY`, then `ralph resume`"
         ]
     );
 }
@@ -379,7 +384,7 @@ fn a_model_can_be_tried() {
     assert_data_eq!(
         missing,
         str![[r"
-ralph: model `acme/one` did not answer — model `acme/one` cannot answer: status 404, no such model — repair it, then try again, or start over with `ralph run --new`
+ralph: model `acme/one` did not answer — model `acme/one` cannot answer: status 404, no such model — correct `litellm_model` of its profile in `models.yaml`, then try again
 
 "]]
     );

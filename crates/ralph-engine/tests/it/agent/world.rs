@@ -97,6 +97,7 @@ impl Model for NoModel {
         Err(ModelError::Unauthorized {
             model: "none".into(),
             status: 401,
+            message: String::new(),
             key: None,
         })
     }

@@ -16,6 +16,8 @@ const MAX_TOKENS: u64 = 100_000_000;
 pub(super) struct Answer {
     /// The text so far.
     pub(super) text: String,
+    /// The model's words for not answering.
+    pub(super) refusal: String,
     /// Why the model stopped writing, once it has.
     pub(super) finish: Option<Finish>,
     /// Whether the end of the answer was seen.
@@ -65,6 +67,36 @@ impl Answer {
         // One byte more than may be read is enough to see that it is too long.
         if self.text.len() <= MAX_REPLY_BYTES {
             self.text.push_str(text);
+        }
+    }
+
+    /// Adds to the model's words for not answering.
+    pub(super) fn refuse(&mut self, text: &str) {
+        if self.refusal.len() <= MAX_REPLY_BYTES {
+            self.refusal.push_str(text);
+        }
+    }
+
+    /// Returns why the model stopped writing.
+    pub(super) fn finish(&self) -> Finish {
+        if self.refusal.is_empty() {
+            self.finish.unwrap_or(Finish::Complete)
+        } else {
+            Finish::Refused
+        }
+    }
+
+    /// Reports whether the model has stopped and the provider has counted its tokens.
+    pub(super) fn is_counted(&self) -> bool {
+        self.finish.is_some() && self.counted.output.is_some()
+    }
+
+    /// Returns the answer, or the words of a model that did not give one.
+    pub(super) fn into_text(self) -> String {
+        if self.text.trim().is_empty() && !self.refusal.is_empty() {
+            self.refusal
+        } else {
+            self.text
         }
     }
 

@@ -6,36 +6,31 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ralph_core::money::Usd;
-use ralph_core::ports::{Finish, Model, ModelError, ModelRequest, Reply, Usage};
+use ralph_core::ports::{Model, ModelError, ModelRequest, Reply, Usage};
 use ralph_core::price;
-use ralph_core::profile::{ReplyFormat, Wire};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
+use ralph_core::profile::ReplyFormat;
+use reqwest::header::{CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::answer::{Answer, Sent, dollars};
+use super::answer::{Answer, Sent};
 use super::parameters::Parameters;
 use super::refusal::{Refusal, one_line};
 use super::settings::{HttpSettings, SettingsError};
-use super::sse::Decoder;
-use super::wire::{self, Trouble};
-use super::{address, connection, waits};
+use super::{address, certificate, connection, waits, wire};
 
 /// How often a question is put differently because a parameter was refused.
 const MAX_ADAPTATIONS: usize = 4;
 /// How much of a refusal is read.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
-/// How much of an answer is read, with everything around its text.
-const MAX_ANSWER_BYTES: usize = 256 * 1024 * 1024;
 
 /// The output limit of models whose own is not known.
 const DEFAULT_OUTPUT_LIMIT: u64 = 16 * 1024;
 
 /// A model behind an HTTP API.
 pub struct HttpModel {
-    settings: HttpSettings,
+    pub(super) settings: HttpSettings,
     client: Client,
     url: Url,
     /// What this model takes, as far as it has been found out.
@@ -49,7 +44,7 @@ impl fmt::Debug for HttpModel {
 }
 
 /// Why there is no whole answer.
-enum Failure {
+pub(super) enum Failure {
     /// The provider said no.
     Refused(Refusal),
     /// It said something else, or nothing.
@@ -70,6 +65,14 @@ impl HttpModel {
     /// Returns the host that it asks.
     pub fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
+    }
+
+    /// Returns the host with its port, if the address names one.
+    fn place(&self) -> String {
+        match self.url.port() {
+            Some(port) => format!("{}:{port}", self.host()),
+            None => self.host().to_owned(),
+        }
     }
 
     fn name(&self) -> String {
@@ -122,15 +125,17 @@ impl HttpModel {
         Failure::Error(self.broken(message))
     }
 
-    fn broken(&self, message: String) -> ModelError {
+    /// Returns the error for an address that is not the one of an API.
+    pub(super) fn broken(&self, message: String) -> ModelError {
         ModelError::Broken {
             model: self.name(),
             message,
+            fix: Some("correct `api_base` of its profile in `models.yaml`".into()),
         }
     }
 
     /// Hides the key where a provider repeats it.
-    fn hidden(&self, text: &str) -> String {
+    pub(super) fn hidden(&self, text: &str) -> String {
         let key = self.settings.credential.as_ref();
         match key.map(|key| key.secret.expose().trim()) {
             Some(key) if !key.is_empty() => text.replace(key, "***"),
@@ -140,10 +145,10 @@ impl HttpModel {
 }
 
 /// One question under way.
-struct Asking<'m> {
-    model: &'m HttpModel,
-    sent: Sent,
-    deadline: Instant,
+pub(super) struct Asking<'m> {
+    pub(super) model: &'m HttpModel,
+    pub(super) sent: Sent,
+    pub(super) deadline: Instant,
 }
 
 impl Asking<'_> {
@@ -182,23 +187,32 @@ impl Asking<'_> {
         }
     }
 
-    fn first_byte_by(&self) -> Instant {
+    pub(super) fn first_byte_by(&self) -> Instant {
         let total = self.model.settings.timeouts.total;
         let begun = self.deadline - total;
         (begun + self.model.settings.timeouts.first_byte).min(self.deadline)
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> Failure {
+        let place = self.model.place();
+        if let Some(problem) = certificate::problem(error) {
+            // Waiting does not help: somebody has to change a setting.
+            return Failure::Error(ModelError::Broken {
+                model: self.model.name(),
+                message: format!("the certificate of `{place}` {}", problem.what),
+                fix: Some(problem.fix.to_owned()),
+            });
+        }
         let cause = deepest(error);
         Failure::Error(ModelError::Transient {
             model: self.model.name(),
             status: 0,
             retry_after: None,
-            message: one_line(&format!("cannot reach `{}`: {cause}", self.model.host())),
+            message: one_line(&format!("cannot reach `{place}`: {cause}")),
         })
     }
 
-    fn cut_off(&self, answer: &Answer, message: String) -> Failure {
+    pub(super) fn cut_off(&self, answer: &Answer, message: String) -> Failure {
         Failure::Error(ModelError::CutOff {
             model: self.model.name(),
             message,
@@ -222,162 +236,8 @@ impl Asking<'_> {
         Failure::Refused(Refusal::of(status, &text, waits::of(&headers, &value, now)))
     }
 
-    fn next_by(&self) -> Instant {
+    pub(super) fn next_by(&self) -> Instant {
         (Instant::now() + self.model.settings.timeouts.idle).min(self.deadline)
-    }
-
-    /// Reads an answer, whichever way it comes.
-    async fn read(&self, response: Response) -> Result<Reply, Failure> {
-        let headers = response.headers().clone();
-        let kind = headers
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default()
-            .to_lowercase();
-        let mut answer = Answer::default();
-        if kind.starts_with("text/event-stream") {
-            self.read_stream(response, &mut answer).await?;
-        } else {
-            self.read_whole(response, &mut answer).await?;
-        }
-        let mut usage = answer.usage(&self.sent);
-        let mut finish = answer.finish.unwrap_or(Finish::Complete);
-        if answer.is_too_long() {
-            usage = answer.usage_until_now(&self.sent);
-            finish = Finish::Length;
-        }
-        Ok(Reply {
-            billed: self.billed(&answer, &headers),
-            text: answer.text,
-            usage,
-            finish,
-            source: None,
-            answered_by: answer.model,
-        })
-    }
-
-    /// Gateways know what a call has cost, also of models that we have no price of.
-    fn billed(&self, answer: &Answer, headers: &HeaderMap) -> Option<Usd> {
-        let told = || {
-            let header = headers.get("x-litellm-response-cost")?;
-            dollars(header.to_str().ok()?.parse().ok()?)
-        };
-        match self.model.settings.endpoint.provider.as_str() {
-            "litellm_proxy" => answer.counted.billed.or_else(told),
-            "openrouter" => answer.counted.billed,
-            _ => None,
-        }
-    }
-
-    async fn read_stream(&self, mut body: Response, answer: &mut Answer) -> Result<(), Failure> {
-        let mut decoder = Decoder::default();
-        let mut bytes = 0;
-        let mut by = self.first_byte_by();
-        loop {
-            let piece = match self.piece(&mut body, by, answer).await {
-                Ok(Some(piece)) => piece,
-                // Whatever happens after the end of an answer does not change it.
-                Ok(None) | Err(_) if answer.is_complete => return Ok(()),
-                Ok(None) => break,
-                Err(failure) => return Err(failure),
-            };
-            bytes += piece.len();
-            let Ok(events) = decoder.push(&piece) else {
-                return Err(self.cut_off(answer, "an event of it never ended".into()));
-            };
-            for event in events {
-                self.take(wire::read_event(self.wire(), &event, answer), answer)?;
-            }
-            // Gemini may count after the end; others have said everything by then.
-            let is_over = self.wire() != Wire::Gemini || answer.counted.output.is_some();
-            if answer.is_complete && is_over || answer.is_too_long() {
-                return Ok(());
-            }
-            if bytes > MAX_ANSWER_BYTES {
-                return Err(
-                    self.cut_off(answer, format!("it has more than {MAX_ANSWER_BYTES} bytes"))
-                );
-            }
-            by = self.next_by();
-        }
-        Err(self.cut_off(answer, "the stream ended before the answer did".into()))
-    }
-
-    async fn read_whole(&self, mut body: Response, answer: &mut Answer) -> Result<(), Failure> {
-        let mut text = Vec::new();
-        let mut by = self.first_byte_by();
-        while let Some(piece) = self.piece(&mut body, by, answer).await? {
-            text.extend_from_slice(&piece);
-            if text.len() > MAX_ANSWER_BYTES / 16 {
-                let limit = MAX_ANSWER_BYTES / 16;
-                return Err(self.cut_off(answer, format!("it has more than {limit} bytes")));
-            }
-            by = self.next_by();
-        }
-        match serde_json::from_slice::<Value>(&text) {
-            Ok(value) => self.take(wire::read_whole(self.wire(), &value, answer), answer),
-            Err(error) if error.is_eof() && !text.is_empty() => {
-                let partial = String::from_utf8_lossy(&text).into_owned();
-                answer.add(&partial);
-                Err(self.cut_off(answer, "its JSON ended too early".into()))
-            }
-            Err(_) => {
-                let what = if text.trim_ascii_start().starts_with(b"<") {
-                    "a web page"
-                } else {
-                    "something else"
-                };
-                let host = self.model.host();
-                Err(Failure::Error(self.model.broken(format!(
-                    "`{host}` answers with {what} instead of JSON; is `api_base` right?"
-                ))))
-            }
-        }
-    }
-
-    fn wire(&self) -> Wire {
-        self.model.settings.endpoint.wire
-    }
-
-    /// Returns the next piece of a body; none at its end.
-    async fn piece(
-        &self,
-        body: &mut Response,
-        by: Instant,
-        answer: &Answer,
-    ) -> Result<Option<bytes::Bytes>, Failure> {
-        match timeout_at(by, body.chunk()).await {
-            Ok(Ok(piece)) => Ok(piece),
-            Ok(Err(error)) => Err(self.cut_off(answer, reason(error))),
-            Err(_) => {
-                let timeouts = &self.model.settings.timeouts;
-                let late = if Instant::now() >= self.deadline {
-                    too_late("it did not come to its end", timeouts.total)
-                } else if by == self.first_byte_by() {
-                    too_late("no answer began", timeouts.first_byte)
-                } else {
-                    too_late("nothing more came", timeouts.idle)
-                };
-                Err(self.cut_off(answer, late))
-            }
-        }
-    }
-
-    /// Turns trouble inside an answer into a failure that is charged.
-    fn take(&self, read: Result<(), Trouble>, answer: &Answer) -> Result<(), Failure> {
-        match read {
-            Ok(()) => Ok(()),
-            // Nothing was written yet: as good as a refusal.
-            Err(Trouble::Refused(refusal)) if answer.text.is_empty() => {
-                let message = self.model.hidden(&refusal.message);
-                Err(Failure::Refused(Refusal { message, ..refusal }))
-            }
-            Err(Trouble::Refused(refusal)) => {
-                let message = self.model.hidden(&refusal.message);
-                Err(self.cut_off(answer, message))
-            }
-            Err(Trouble::Unreadable(why)) => Err(self.cut_off(answer, why)),
-        }
     }
 }
 
@@ -393,11 +253,11 @@ fn sent(request: &ModelRequest) -> Sent {
     }
 }
 
-fn too_late(what: &str, limit: Duration) -> String {
+pub(super) fn too_late(what: &str, limit: Duration) -> String {
     format!("{what} within {} s", limit.as_secs_f64())
 }
 
-fn reason(error: reqwest::Error) -> String {
+pub(super) fn reason(error: reqwest::Error) -> String {
     one_line(&deepest(&error.without_url()))
 }
 

@@ -5,15 +5,19 @@
 //! [`HttpModel`] of them; nothing here looks at the environment.
 //!
 //! The way of a question: `parameters` says what is sent, and learns what a model refuses; `wire` writes
-//! the body and reads the answer of each of the four ways to talk, `sse` cuts a stream into events,
-//! `answer` collects them. What is no answer goes through `refusal`, which finds out whether waiting
-//! helps, with the help of `waits`. One call is one question: whoever calls again counts again.
+//! the body and reads the answer of each of the four ways to talk, `body` finds out its form, `sse` cuts a
+//! stream into events, `answer` collects them. What is no answer goes through `refusal`, which finds out
+//! whether waiting helps, with the help of `waits`, and which setting to change, with the help of `fixes` and
+//! `certificate`. One call is one question: whoever calls again counts again.
 
 mod address;
 mod answer;
+mod body;
+mod certificate;
 mod client;
 mod connection;
 mod endpoint;
+mod fixes;
 mod parameters;
 mod providers;
 mod refusal;

@@ -5,6 +5,8 @@ use std::time::Duration;
 use ralph_core::ports::{LONGEST_RETRY_WAIT, ModelError};
 use serde_json::Value;
 
+use super::fixes;
+
 /// The longest text of a provider that is told.
 const MAX_CHARS: usize = 300;
 
@@ -99,6 +101,7 @@ impl Refusal {
             401 | 403 => ModelError::Unauthorized {
                 model,
                 status,
+                message,
                 key: key.map(str::to_owned),
             },
             408 | 409 | 425 | 429 | 500..=599 => ModelError::Transient {
@@ -109,6 +112,7 @@ impl Refusal {
             },
             _ => ModelError::Broken {
                 model,
+                fix: fixes::of(status, &message),
                 message: format!("status {status}, {message}"),
             },
         }
@@ -167,9 +171,12 @@ mod tests {
                 message,
                 ..
             } => format!("transient {status} {retry_after:?} {message}"),
-            ModelError::Unauthorized { status, key, .. } => {
-                format!("unauthorized {status} {key:?}")
-            }
+            ModelError::Unauthorized {
+                status,
+                message,
+                key,
+                ..
+            } => format!("unauthorized {status} {key:?} {message}"),
             ModelError::Broken { message, .. } => format!("broken {message}"),
             ModelError::QuotaUsedUp {
                 resets_in, message, ..
@@ -230,9 +237,14 @@ mod tests {
                 401,
                 r#"{"error":{"message":"bad key"}}"#,
                 None,
-                "unauthorized 401 Some(\"M_API_KEY\")".into(),
+                "unauthorized 401 Some(\"M_API_KEY\") bad key".into(),
             ),
-            (403, "", None, "unauthorized 403 Some(\"M_API_KEY\")".into()),
+            (
+                403,
+                "",
+                None,
+                "unauthorized 403 Some(\"M_API_KEY\") ".into(),
+            ),
             (
                 404,
                 r#"{"detail":"no such model"}"#,

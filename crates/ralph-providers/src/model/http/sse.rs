@@ -45,6 +45,14 @@ impl Decoder {
         Ok(events)
     }
 
+    /// Returns the last event of a stream that ended without the empty line after it.
+    pub(super) fn finish(mut self) -> Option<Event> {
+        if !self.line.is_empty() {
+            self.end_line();
+        }
+        self.end_line()
+    }
+
     fn end_line(&mut self) -> Option<Event> {
         let bytes = std::mem::take(&mut self.line);
         let line = String::from_utf8_lossy(&bytes);
@@ -101,6 +109,7 @@ mod tests {
                 .flat_map(|piece| decoder.push(piece).unwrap())
                 .collect();
             assert_eq!(events, expected, "{size}");
+            assert_eq!(decoder.finish(), Some(event("lost", "half")));
         }
     }
 

@@ -25,8 +25,15 @@ async fn seen(wire: Wire, answer: FakeAnswer) -> String {
             message,
             ..
         } => format!("transient {status} {retry_after:?} {message}"),
-        ModelError::Unauthorized { status, key, .. } => format!("unauthorized {status} {key:?}"),
-        ModelError::Broken { message, .. } => format!("broken {message}"),
+        ModelError::Unauthorized {
+            status,
+            message,
+            key,
+            ..
+        } => format!("unauthorized {status} {key:?} {message}"),
+        ModelError::Broken { message, fix, .. } => {
+            format!("broken {message} — {}", fix.unwrap_or_default())
+        }
         ModelError::QuotaUsedUp {
             resets_in, message, ..
         } => format!("quota {resets_in:?} {message}"),
@@ -47,7 +54,7 @@ async fn half_an_answer_is_an_error_that_is_charged() {
             "cut off, the stream ended before the answer did, \"{\\\"summary\\\":\", 10 tokens",
         ),
         (
-            FakeAnswer::stream().event(HALF).event(r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":50,"completion_tokens":9}}"#),
+            FakeAnswer::stream().event(HALF).event(r#"{"choices":[{"delta":{},"finish_reason":""}],"usage":{"prompt_tokens":50,"completion_tokens":9}}"#),
             "cut off, the stream ended before the answer did, \"{\\\"summary\\\":\", 59 tokens",
         ),
         (
@@ -140,11 +147,19 @@ async fn a_refusal_is_waited_for_or_not() {
             "quota Some(18000s) busy",
         ),
         (busy(503), "transient 503 None busy"),
-        (busy(401), "unauthorized 401 Some(\"TEST_API_KEY\")"),
-        (busy(403), "unauthorized 403 Some(\"TEST_API_KEY\")"),
+        (busy(401), "unauthorized 401 Some(\"TEST_API_KEY\") busy"),
+        (busy(403), "unauthorized 403 Some(\"TEST_API_KEY\") busy"),
         (
             FakeAnswer::json(404, &echo),
-            "broken status 404, no model for ***",
+            "broken status 404, no model for *** — correct `litellm_model` of its profile in `models.yaml`",
+        ),
+        (
+            FakeAnswer::json(400, r#"{"error":{"message":"max_tokens: 1000 > 512"}}"#),
+            "broken status 400, max_tokens: 1000 > 512 — change `max_output_tokens` of its profile in `models.yaml`",
+        ),
+        (
+            busy(429).header("retry-after", "0"),
+            "transient 429 Some(0ns) busy",
         ),
         (
             FakeAnswer::new(502, "text/html", "<html><h1>Bad gateway</h1></html>"),
@@ -152,7 +167,7 @@ async fn a_refusal_is_waited_for_or_not() {
         ),
         (
             FakeAnswer::new(200, "text/html", "<html>log in</html>"),
-            "broken `127.0.0.1` answers with a web page instead of JSON; is `api_base` right?",
+            "broken `127.0.0.1` answers with a web page instead of JSON — correct `api_base` of its profile in `models.yaml`",
         ),
     ] {
         assert_eq!(seen(Wire::Chat, answer).await, expected);
@@ -170,7 +185,7 @@ async fn a_redirect_is_not_followed() {
         let moved = FakeAnswer::new(status, "text/plain", "").header("location", &target);
         let seen = seen(Wire::Chat, moved).await;
         let expected = format!(
-            "broken status {status}, it sends us on to `localhost`, where the credential does not belong"
+            "broken status {status}, it sends us on to `localhost`, where the credential does not belong — correct `api_base` of its profile in `models.yaml`"
         );
         assert_eq!(seen, expected);
     }
@@ -263,8 +278,22 @@ async fn nobody_there_can_be_asked_again() {
     else {
         panic!("{error:?}");
     };
+    let expected = format!("cannot reach `{address}`: Connection refused");
+    assert!(message.starts_with(&expected), "{message}");
+}
+
+#[tokio::test]
+async fn an_unknown_host_is_named_and_can_be_asked_again() {
+    let settings = settings("acme/one", Wire::Chat, "https://nowhere.invalid/v1", KEY);
+    let error = ask(&HttpModel::new(settings).unwrap()).await.unwrap_err();
+    let ModelError::Transient {
+        status: 0, message, ..
+    } = error
+    else {
+        panic!("{error:?}");
+    };
     assert!(
-        message.starts_with("cannot reach `127.0.0.1`: "),
+        message.starts_with("cannot reach `nowhere.invalid`: "),
         "{message}"
     );
 }

@@ -1,7 +1,9 @@
 //! HTTP models against a fake that is true to the wire, and against a real LiteLLM proxy.
 
+mod as_they_are;
 mod failures;
 mod gateway;
+mod tls;
 mod wires;
 
 use std::sync::Arc;

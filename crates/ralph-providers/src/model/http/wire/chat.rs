@@ -38,17 +38,31 @@ pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters)
 
 pub(super) fn read_event(value: &Value, answer: &mut Answer) {
     read_common(value, answer);
-    if let Some(text) = value["choices"][0]["delta"]["content"].as_str() {
-        answer.add(text);
-    }
+    read_message(&value["choices"][0]["delta"], answer);
 }
 
 pub(super) fn read_whole(value: &Value, answer: &mut Answer) {
     read_common(value, answer);
     let message = &value["choices"][0]["message"];
     if message.is_object() {
-        answer.add(message["content"].as_str().unwrap_or_default());
+        read_message(message, answer);
         answer.is_complete = true;
+    }
+}
+
+/// Reads a message or a part of one. Its content is a text or a list of parts; thoughts are not part of the answer.
+fn read_message(message: &Value, answer: &mut Answer) {
+    answer.refuse(message["refusal"].as_str().unwrap_or_default());
+    let content = &message["content"];
+    answer.add(content.as_str().unwrap_or_default());
+    for part in content.as_array().into_iter().flatten() {
+        match part["type"].as_str() {
+            Some("text" | "output_text") | None => {
+                answer.add(part["text"].as_str().unwrap_or_default());
+            }
+            Some("refusal") => answer.refuse(part["refusal"].as_str().unwrap_or_default()),
+            Some(_) => {}
+        }
     }
 }
 
@@ -56,7 +70,9 @@ fn read_common(value: &Value, answer: &mut Answer) {
     if let Some(model) = value["model"].as_str() {
         answer.model = Some(model.to_owned());
     }
-    if let Some(reason) = value["choices"][0]["finish_reason"].as_str() {
+    // Some servers send an empty reason with every event.
+    let reason = value["choices"][0]["finish_reason"].as_str();
+    if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
         answer.finish = Some(match reason {
             "length" | "max_tokens" => Finish::Length,
             "content_filter" | "sensitive" => Finish::Refused,

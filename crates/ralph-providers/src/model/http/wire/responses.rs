@@ -38,7 +38,10 @@ pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters)
 pub(super) fn read_event(value: &Value, answer: &mut Answer) -> Result<(), Trouble> {
     match value["type"].as_str().unwrap_or_default() {
         "response.output_text.delta" => answer.add(value["delta"].as_str().unwrap_or_default()),
-        "response.refusal.delta" => answer.finish = Some(Finish::Refused),
+        "response.refusal.delta" => answer.refuse(value["delta"].as_str().unwrap_or_default()),
+        "response.refusal.done" if answer.refusal.is_empty() => {
+            answer.refuse(value["refusal"].as_str().unwrap_or_default());
+        }
         "response.completed" | "response.incomplete" | "response.failed" => {
             read_end(&value["response"], answer)?;
             answer.is_complete = true;
@@ -60,7 +63,7 @@ pub(super) fn read_whole(value: &Value, answer: &mut Answer) -> Result<(), Troub
     for part in parts {
         match part["type"].as_str() {
             Some("output_text") => answer.add(part["text"].as_str().unwrap_or_default()),
-            Some("refusal") => answer.finish = Some(Finish::Refused),
+            Some("refusal") => answer.refuse(part["refusal"].as_str().unwrap_or_default()),
             Some(_) | None => {}
         }
     }

@@ -1,0 +1,85 @@
+//! Certificates that a connection was refused for. Waiting does not help against these.
+
+use std::error::Error;
+use std::io;
+
+use rustls::CertificateError;
+
+/// What is wrong with a certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Problem {
+    /// What is wrong, as the rest of a sentence about it.
+    pub(super) what: String,
+    /// What the user can do, as an imperative.
+    pub(super) fix: &'static str,
+}
+
+const TRUST: &str = "if it is your own server or a proxy, set `SSL_CERT_FILE` to a file with the certificate of its authority";
+const TIME: &str =
+    "check the clock of this machine and the proxy; its operator has to renew it otherwise";
+const NAME: &str = "check `api_base` of its profile in `models.yaml`, and the proxy";
+
+/// Finds the certificate that a connection failed for.
+pub(super) fn problem(error: &(dyn Error + 'static)) -> Option<Problem> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(rustls::Error::InvalidCertificate(wrong)) = error.downcast_ref() {
+            return Some(Problem::of(wrong));
+        }
+        // An I/O error does not name the error inside of it as its source.
+        let inner = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
+        cause = match inner {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    None
+}
+
+impl Problem {
+    fn of(wrong: &CertificateError) -> Self {
+        use CertificateError as C;
+        let (what, fix) = if matches!(wrong, C::Expired | C::ExpiredContext { .. }) {
+            ("has expired".into(), TIME)
+        } else if matches!(wrong, C::NotValidYet | C::NotValidYetContext { .. }) {
+            ("is not valid yet".into(), TIME)
+        } else if matches!(wrong, C::NotValidForName | C::NotValidForNameContext { .. }) {
+            ("is for another host".into(), NAME)
+        } else if matches!(wrong, C::UnknownIssuer) {
+            let what = "is signed by an authority that this machine does not trust";
+            (what.into(), TRUST)
+        } else {
+            (format!("is not valid: {wrong}"), TRUST)
+        };
+        Self { what, fix }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_found_behind_other_errors() {
+        for (wrong, expected) in [
+            (
+                CertificateError::UnknownIssuer,
+                "is signed by an authority that this machine does not trust",
+            ),
+            (CertificateError::Expired, "has expired"),
+            (CertificateError::NotValidForName, "is for another host"),
+            (CertificateError::Revoked, "is not valid: "),
+        ] {
+            let tls = rustls::Error::InvalidCertificate(wrong);
+            let inside = io::Error::new(io::ErrorKind::InvalidData, tls);
+            let outside = io::Error::other(inside);
+            let found = problem(&outside).unwrap();
+            assert!(found.what.starts_with(expected), "{found:?}");
+        }
+        assert_eq!(problem(&io::Error::other("refused")), None);
+        let tls = rustls::Error::General("x".into());
+        assert_eq!(problem(&io::Error::other(tls)), None);
+    }
+}

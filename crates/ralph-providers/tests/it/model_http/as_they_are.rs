@@ -1,0 +1,127 @@
+//! Answers that are complete although they are not what the documentation of their API says.
+
+use ralph_core::ports::{Finish, Usage};
+use ralph_core::profile::Wire;
+use ralph_test::{FakeAnswer, FakeModelApi};
+
+use super::{ask, model};
+
+const TEXT: &str = r#"{"choices":[{"delta":{"content":"hello"}}]}"#;
+const STOP: &str = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+const COUNT: &str = r#"{"choices":[],"usage":{"prompt_tokens":50,"completion_tokens":9}}"#;
+const WHOLE: &str = r#"{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":50,"completion_tokens":9}}"#;
+
+fn counted() -> Usage {
+    Usage {
+        input_tokens: 50,
+        output_tokens: 9,
+        ..Usage::default()
+    }
+}
+
+#[tokio::test]
+async fn a_stream_is_complete_without_a_mark_at_its_end() {
+    let stopped = || FakeAnswer::stream().event(TEXT).event(STOP);
+    for answer in [
+        stopped().event(COUNT),
+        // The last event has no empty line after it.
+        stopped().text(&format!("data: {COUNT}")),
+        // The connection breaks after everything was said.
+        stopped().event(COUNT).cut(),
+        FakeAnswer::new(
+            200,
+            "text/event-stream",
+            &format!("data: {TEXT}\n\ndata: {STOP}\n\ndata: {COUNT}\n\n"),
+        ),
+    ] {
+        let api = FakeModelApi::start([answer]).unwrap();
+        let reply = ask(&model(Wire::Chat, &api)).await.unwrap();
+        assert_eq!((reply.text.as_str(), reply.usage), ("hello", counted()));
+        assert_eq!(reply.finish, Finish::Complete);
+    }
+    let text = r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"hello"}}"#;
+    let stop = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":50,"output_tokens":9}}"#;
+    let messages = FakeAnswer::stream().event(text).event(stop);
+    let api = FakeModelApi::start([messages]).unwrap();
+    let reply = ask(&model(Wire::Messages, &api)).await.unwrap();
+    assert_eq!((reply.text.as_str(), reply.usage), ("hello", counted()));
+}
+
+#[tokio::test]
+async fn the_content_counts_and_not_its_declared_type() {
+    let events =
+        format!(": hi\n\ndata: {TEXT}\n\ndata: {STOP}\n\ndata: {COUNT}\n\ndata: [DONE]\n\n");
+    let blanks = format!("\n \n{WHOLE}");
+    let marked = format!("\u{feff}{WHOLE}");
+    for (kind, body) in [
+        ("application/json", events.as_str()),
+        ("text/plain", &events),
+        ("", &events),
+        ("text/event-stream", WHOLE),
+        ("text/plain; charset=utf-8", WHOLE),
+        ("application/octet-stream", WHOLE),
+        ("application/json", &blanks),
+        ("application/json", &marked),
+    ] {
+        let api = FakeModelApi::start([FakeAnswer::new(200, kind, body)]).unwrap();
+        let reply = ask(&model(Wire::Chat, &api)).await.unwrap();
+        assert_eq!(
+            (reply.text.as_str(), reply.usage),
+            ("hello", counted()),
+            "{kind} {body}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_content_may_be_a_list_of_parts() {
+    let parts = r#"[{"type":"thinking","thinking":"hm"},{"type":"text","text":"hel"},{"type":"text","text":"lo"}]"#;
+    let whole =
+        format!(r#"{{"choices":[{{"message":{{"content":{parts},"reasoning_content":"hm"}}}}]}}"#);
+    let event =
+        format!(r#"{{"choices":[{{"delta":{{"content":{parts}}},"finish_reason":"stop"}}]}}"#);
+    for answer in [
+        FakeAnswer::json(200, &whole),
+        FakeAnswer::stream().event(&event),
+    ] {
+        let api = FakeModelApi::start([answer]).unwrap();
+        let reply = ask(&model(Wire::Chat, &api)).await.unwrap();
+        assert_eq!(
+            (reply.text.as_str(), reply.finish),
+            ("hello", Finish::Complete)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_keeps_the_words_of_the_model() {
+    let chat = r#"{"choices":[{"message":{"content":null,"refusal":"I will not"},"finish_reason":"stop"}]}"#;
+    let delta = |text: &str| format!(r#"{{"choices":[{{"delta":{{"refusal":"{text}"}}}}]}}"#);
+    let responses =
+        r#"{"output":[{"type":"message","content":[{"type":"refusal","refusal":"I will not"}]}]}"#;
+    let part = r#"{"type":"response.refusal.delta","delta":"I will not"}"#;
+    let end = r#"{"type":"response.completed","response":{"usage":{"input_tokens":5,"output_tokens":2}}}"#;
+    let messages = r#"{"content":[{"type":"text","text":"I will not"}],"stop_reason":"refusal"}"#;
+    for (wire, answer) in [
+        (Wire::Chat, FakeAnswer::json(200, chat)),
+        (
+            Wire::Chat,
+            FakeAnswer::stream()
+                .event(&delta("I will"))
+                .event(&delta(" not"))
+                .event(STOP)
+                .event("[DONE]"),
+        ),
+        (Wire::Responses, FakeAnswer::json(200, responses)),
+        (Wire::Responses, FakeAnswer::stream().event(part).event(end)),
+        (Wire::Messages, FakeAnswer::json(200, messages)),
+    ] {
+        let api = FakeModelApi::start([answer]).unwrap();
+        let reply = ask(&model(wire, &api)).await.unwrap();
+        assert_eq!(
+            (reply.text.as_str(), reply.finish),
+            ("I will not", Finish::Refused),
+            "{wire:?}"
+        );
+    }
+}

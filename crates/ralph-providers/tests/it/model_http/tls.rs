@@ -1,0 +1,26 @@
+//! Certificates that cannot be trusted: waiting does not help against these.
+
+use ralph_core::ports::ModelError;
+use ralph_core::profile::Wire;
+use ralph_providers::model::http::HttpModel;
+use ralph_test::{FakeAnswer, FakeCertificate, FakeModelApi};
+
+use super::{KEY, ask, settings};
+
+#[tokio::test]
+async fn a_certificate_that_is_not_trusted_is_a_wrong_setting() {
+    let certificate = FakeCertificate::new("127.0.0.1");
+    let api = FakeModelApi::start_tls([FakeAnswer::json(200, "{}")], &certificate).unwrap();
+    let place = api.url().replace("https://", "");
+    let settings = settings("acme/one", Wire::Chat, &api.url(), KEY);
+    let error = ask(&HttpModel::new(settings).unwrap()).await.unwrap_err();
+    let ModelError::Broken { message, fix, .. } = error else {
+        panic!("{error:?}");
+    };
+    let expected = format!(
+        "the certificate of `{place}` is signed by an authority that this machine does not trust"
+    );
+    assert_eq!(message, expected);
+    assert!(fix.unwrap().contains("`SSL_CERT_FILE`"));
+    assert_eq!(api.heard(), []);
+}

@@ -1,0 +1,72 @@
+//! A certificate of an authority that no machine knows.
+
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    date_time_ymd,
+};
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// A certificate, its key and its authority.
+#[derive(Debug)]
+pub struct FakeCertificate {
+    certificate: CertificateDer<'static>,
+    key: KeyPair,
+    authority: String,
+}
+
+impl FakeCertificate {
+    /// Makes a valid certificate for a host.
+    pub fn new(host: &str) -> Self {
+        Self::made(CertificateParams::new([host.to_owned()]).expect("a name"))
+    }
+
+    /// Makes a certificate for a host that has expired.
+    pub fn expired(host: &str) -> Self {
+        let mut params = CertificateParams::new([host.to_owned()]).expect("a name");
+        params.not_before = date_time_ymd(2020, 1, 1);
+        params.not_after = date_time_ymd(2021, 1, 1);
+        Self::made(params)
+    }
+
+    fn made(mut params: CertificateParams) -> Self {
+        let authority_key = KeyPair::generate().expect("a key");
+        let mut authority = CertificateParams::default();
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        let name = "authority of a fake model API";
+        authority.distinguished_name.push(DnType::CommonName, name);
+        let pem = authority
+            .self_signed(&authority_key)
+            .expect("a certificate")
+            .pem();
+        let issuer = Issuer::new(authority, authority_key);
+        let key = KeyPair::generate().expect("a key");
+        params.use_authority_key_identifier_extension = true;
+        let certificate = params.signed_by(&key, &issuer).expect("a certificate");
+        Self {
+            certificate: certificate.der().clone(),
+            key,
+            authority: pem,
+        }
+    }
+
+    /// Returns the certificate of the authority, as `SSL_CERT_FILE` takes it.
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    pub(super) fn config(&self) -> Arc<ServerConfig> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let key = PrivateKeyDer::Pkcs8(self.key.serialize_der().into());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("versions of TLS")
+            .with_no_client_auth()
+            .with_single_cert(vec![self.certificate.clone()], key)
+            .expect("a certificate that fits its key");
+        Arc::new(config)
+    }
+}
