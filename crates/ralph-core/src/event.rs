@@ -177,6 +177,12 @@ pub enum Event {
         until: jiff::Timestamp,
         left_ms: u64,
     },
+    /// The model's provider is not available, and the run waits for its next attempt.
+    ProviderCountdown {
+        iteration: u32,
+        until: jiff::Timestamp,
+        left_ms: u64,
+    },
 
     /// A sandbox was made.
     SandboxCreated {

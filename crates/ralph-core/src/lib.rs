@@ -8,6 +8,7 @@
 //! - [`prompt`] builds the one prompt of an iteration from a snapshot of files and git.
 //! - [`budget`], [`money`] and [`price`] say what may be spent and what was.
 //! - [`profile`] says which model answers and how it is asked.
+//! - [`outage`] decides how long a run waits for a provider that is not available.
 //! - [`run`] holds the statuses, the commands and the table of which is allowed when.
 //! - [`event`] is the journal's one versioned enum, [`state`] folds it into where a run stands.
 //! - [`gutter`] notices that a run goes in circles, [`mitigation`] says what is done about it.
@@ -36,6 +37,7 @@ pub mod lint;
 pub mod mitigation;
 pub mod money;
 pub mod net;
+pub mod outage;
 pub mod patch;
 pub mod path;
 pub mod plan;

@@ -23,6 +23,8 @@ pub enum RunStatus {
     Paused(PauseReason),
     /// It waits until the model's usage limit is reset, and goes on by itself.
     WaitingQuota(QuotaWait),
+    /// The model's provider is not available; the run tries again by itself.
+    WaitingProvider(ProviderWait),
     /// Its commit is being checked in a clean room.
     Verifying,
     /// Its pull request holds a verified commit.
@@ -77,6 +79,15 @@ pub struct QuotaWait {
     /// When the model is asked again.
     pub until: jiff::Timestamp,
     /// Which limit, in the provider's words.
+    pub why: String,
+}
+
+/// A wait for a model provider that is not available.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderWait {
+    /// When the next attempt starts.
+    pub until: jiff::Timestamp,
+    /// The last error, in the provider's words.
     pub why: String,
 }
 
@@ -138,6 +149,13 @@ impl fmt::Display for QuotaWait {
     }
 }
 
+impl fmt::Display for ProviderWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let until = self.until.strftime("%Y-%m-%d %H:%M:%S UTC");
+        write!(f, "{}; next attempt at {until}", self.why)
+    }
+}
+
 impl fmt::Display for FailReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -161,6 +179,7 @@ impl RunStatus {
             Self::Running => "running",
             Self::Paused(_) => "paused",
             Self::WaitingQuota(_) => "waiting_quota",
+            Self::WaitingProvider(_) => "waiting_provider",
             Self::Verifying => "verifying",
             Self::Succeeded => "succeeded",
             Self::Failed(_) => "failed",
@@ -175,6 +194,7 @@ impl RunStatus {
             Self::Paused(reason) => Some(reason.to_string()),
             Self::Failed(reason) => Some(reason.to_string()),
             Self::WaitingQuota(wait) => Some(wait.to_string()),
+            Self::WaitingProvider(wait) => Some(wait.to_string()),
             Self::SandboxLost => Some("the sandbox is gone; what was committed is kept".into()),
             Self::Created
             | Self::Preparing
@@ -194,6 +214,7 @@ impl RunStatus {
             | Self::Running
             | Self::Paused(_)
             | Self::WaitingQuota(_)
+            | Self::WaitingProvider(_)
             | Self::Verifying
             | Self::SandboxLost => false,
         }
@@ -201,7 +222,7 @@ impl RunStatus {
 
     /// Tells whether a process has it, if one is alive: one that works on it, or one that waits to go on.
     pub fn needs_process(&self) -> bool {
-        self.is_active() || matches!(self, Self::WaitingQuota(_))
+        self.is_active() || matches!(self, Self::WaitingQuota(_) | Self::WaitingProvider(_))
     }
 
     /// Tells whether a process works on it, if one is alive.
@@ -210,6 +231,7 @@ impl RunStatus {
             Self::Created | Self::Preparing | Self::Running | Self::Verifying => true,
             Self::Paused(_)
             | Self::WaitingQuota(_)
+            | Self::WaitingProvider(_)
             | Self::Succeeded
             | Self::Failed(_)
             | Self::Stopped
@@ -328,17 +350,22 @@ pub fn legal(status: &RunStatus, mode: Mode, command: &Command) -> Result<(), &'
 
         (S::Created | S::Preparing | S::Running | S::Verifying, _, C::Pause | C::Stop)
         | (S::Running, _, C::Rotate)
-        | (S::WaitingQuota(_), _, C::Pause | C::Resume | C::Stop)
+        | (S::WaitingQuota(_) | S::WaitingProvider(_), _, C::Pause | C::Resume | C::Stop)
         | (S::Paused(_) | S::SandboxLost, _, C::Resume | C::Stop)
         | (_, _, C::Guardrail(_) | C::Profile { .. } | C::Task { .. } | C::AllowHost { .. })
         | (_, M::Guided | M::Debug, C::Note(_) | C::Message { .. })
         | (
-            S::Running | S::Verifying | S::WaitingQuota(_) | S::Paused(_) | S::SandboxLost,
+            S::Running
+            | S::Verifying
+            | S::WaitingQuota(_)
+            | S::WaitingProvider(_)
+            | S::Paused(_)
+            | S::SandboxLost,
             _,
             C::Diagnose | C::Apply,
         )
         | (
-            S::Running | S::Verifying | S::WaitingQuota(_) | S::Paused(_),
+            S::Running | S::Verifying | S::WaitingQuota(_) | S::WaitingProvider(_) | S::Paused(_),
             M::Debug,
             C::Debug { .. },
         ) => Ok(()),
@@ -350,6 +377,7 @@ pub fn legal(status: &RunStatus, mode: Mode, command: &Command) -> Result<(), &'
             Err("it has not started an iteration yet")
         }
         (S::WaitingQuota(_), _, C::Rotate) => Err("it waits for the end of a usage limit"),
+        (S::WaitingProvider(_), _, C::Rotate) => Err("it waits for the model's provider"),
         (S::Verifying, _, C::Rotate) => Err("its commit is being verified"),
         (S::Paused(_), _, C::Pause) => Err("it is paused already"),
         (S::Paused(_), _, C::Rotate) => Err("it is paused; it has to be resumed first"),

@@ -250,6 +250,7 @@ impl RunState {
             | Event::CheckStarted { .. }
             | Event::Gutter { .. }
             | Event::QuotaCountdown { .. }
+            | Event::ProviderCountdown { .. }
             | Event::SandboxChecked { .. }
             | Event::StillActive {}
             | Event::Notice { .. } => {}

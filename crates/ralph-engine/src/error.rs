@@ -1,5 +1,7 @@
 //! What can break a run from outside. Everything else is a result, and recorded.
 
+use std::time::Duration;
+
 use ralph_core::ports::{ModelError, Problem, SandboxError, ScmError};
 use ralph_core::run::PauseReason;
 use ralph_core::state::DeadlyCommand;
@@ -32,6 +34,14 @@ pub enum RunError {
     /// The model.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// The model's provider was not available for longer than a run waits.
+    #[error("{error}; {}", waited_for(*.waited))]
+    Outage {
+        /// The last failure.
+        error: ModelError,
+        /// How long the run has waited.
+        waited: Duration,
+    },
     /// The file of a contract is not what its digest in the journal names.
     #[error("the pinned contract `{0}` is not the one that the journal names by its digest")]
     Contract(String),
@@ -77,6 +87,7 @@ impl RunError {
                 "repair it, then `ralph resume`".into()
             }
             Self::Model(error) => model_hint(error),
+            Self::Outage { .. } => OUTAGE_HINT.into(),
             Self::Contract(_) => {
                 "something other than ralph changed it: put the file back, or start over with `ralph run --new`"
                     .into()
@@ -102,6 +113,7 @@ impl RunError {
             | Self::Git(_)
             | Self::Scm(_)
             | Self::Model(_)
+            | Self::Outage { .. }
             | Self::Unfit(_)
             | Self::CrashLoop(_)
             | Self::Contract(_) => PauseReason::Broken {
@@ -110,6 +122,20 @@ impl RunError {
             },
         }
     }
+}
+
+/// The hint for an outage that lasted longer than a run waits.
+pub(crate) const OUTAGE_HINT: &str =
+    "`ralph resume` tries again; `model.max_outage` in `ralph.toml` sets how long a run waits";
+
+/// Returns how long a run has waited for a provider, for messages.
+pub(crate) fn waited_for(waited: Duration) -> String {
+    if waited.is_zero() {
+        return "it was asked several times".into();
+    }
+    let whole = Duration::from_secs(waited.as_secs().max(1));
+    let whole = jiff::SignedDuration::try_from(whole).unwrap_or_default();
+    format!("the run waited {whole:#} for it")
 }
 
 /// Returns what the user can do about a failed call.

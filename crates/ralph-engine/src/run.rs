@@ -8,6 +8,7 @@ use std::time::Duration;
 use ralph_core::budget;
 use ralph_core::event::Event;
 use ralph_core::id::Digest;
+use ralph_core::outage::OutagePolicy;
 use ralph_core::ports::{
     Agent, Clock, Exec, ExecOutcome, Gatekeeper, Model, OutputSink, Sandbox, SandboxProvider, Scm,
 };
@@ -45,6 +46,8 @@ pub struct Outside {
     pub gate: Option<Arc<dyn Gatekeeper>>,
     /// What an answer costs.
     pub price: Price,
+    /// How long a run waits for a provider that is not available.
+    pub outage: OutagePolicy,
     /// Who else could answer.
     pub profiles: Profiles,
     /// Where branches and pull requests go.
@@ -186,6 +189,7 @@ fn settle(journal: &mut Journal, error: &RunError) -> Result<RunStatus, RunError
         | RunError::Git(_)
         | RunError::Scm(_)
         | RunError::Model(_)
+        | RunError::Outage { .. }
         | RunError::Unfit(_)
         | RunError::CrashLoop(_)
         | RunError::Contract(_) => RunStatus::Paused(error.pause_reason()),

@@ -63,6 +63,9 @@ pub(crate) enum DialError {
     /// Nobody answers there.
     #[error("`{endpoint}` does not answer: {why}")]
     Unreachable { endpoint: Endpoint, why: String },
+    /// The host shows a certificate that cannot be trusted.
+    #[error("the certificate of `{endpoint}` is not trusted: {why}")]
+    Untrusted { endpoint: Endpoint, why: String },
 }
 
 impl DialError {
@@ -73,6 +76,7 @@ impl DialError {
                 AddressRefusal::OwnAddress => Reason::HostAddress,
             },
             Self::NoAddress { .. } | Self::Unreachable { .. } => Reason::Unreachable,
+            Self::Untrusted { .. } => Reason::UntrustedCertificate,
         };
         Decision::denied(reason, Decider::Gate)
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ralph_core::outage::OutagePolicy;
 use ralph_core::plan::{ContainerPlan, RunPlan};
 use ralph_core::ports::{Clock, SandboxProvider};
 use ralph_core::profile::ModelChoice;
@@ -177,6 +178,7 @@ impl Wiring {
             },
             model: self.models.make(choice, used)?,
             price: models::price_of(choice),
+            outage: OutagePolicy::default(),
             profiles: self.profiles(),
             agent: joined.agent,
             gate: joined.gate,

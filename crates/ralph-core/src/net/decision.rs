@@ -92,6 +92,8 @@ pub enum Reason {
     HostAddress,
     /// No address is known for the name, or none answers.
     Unreachable,
+    /// The host's certificate is not trusted.
+    UntrustedCertificate,
     /// The text is not a host, a request or a query.
     Malformed,
     /// The connection does not say which host it is for.
@@ -135,6 +137,7 @@ impl Reason {
             Self::PrivateAddress => "private-address",
             Self::HostAddress => "host-address",
             Self::Unreachable => "unreachable",
+            Self::UntrustedCertificate => "untrusted-certificate",
             Self::Malformed => "malformed",
             Self::NoServerName => "no-server-name",
             Self::NameMismatch => "name-mismatch",
@@ -177,6 +180,7 @@ mod tests {
             Reason::BlockedByAllowlist,
             Reason::PrivateAddress,
             Reason::HostAddress,
+            Reason::UntrustedCertificate,
             Reason::ForeignCredential,
             Reason::ProviderTool,
             Reason::UnsupportedProtocol,

@@ -61,6 +61,21 @@ pub enum GateNews {
     },
 }
 
+/// How a call to a provider failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProviderFailure {
+    /// The provider was not available; another attempt can succeed.
+    Unavailable {
+        /// The status of its answer, or the host that cannot be reached.
+        why: String,
+    },
+    /// The provider's certificate is not trusted, which only another setting changes.
+    Untrusted {
+        /// The provider's host.
+        host: String,
+    },
+}
+
 /// What may still be spent; none means without a limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Allowance {
@@ -100,6 +115,11 @@ pub trait Gatekeeper: Send + Sync {
     fn settle_open_calls(&self) {}
     /// Returns the budget that did not pay for the last call, if no other call was admitted since.
     fn short_of(&self) -> Option<Budget> {
+        None
+    }
+    /// Returns how the last call to a provider failed, if no call was answered since. Setting an allowance
+    /// forgets earlier calls.
+    fn provider_failure(&self) -> Option<ProviderFailure> {
         None
     }
     /// Says what runs in the sandbox from now on, so that what is blocked is told with it.

@@ -14,7 +14,7 @@ mod scm;
 pub use agent::{Agent, AgentCommand, AgentEnd, AgentEvent, AgentReader, AgentReport, Patience};
 pub use clock::Clock;
 pub use confinement::{Confinement, MemoryLimit, StateHiding};
-pub use gate::{Allowance, CREDENTIALS, GateNews, Gatekeeper};
+pub use gate::{Allowance, CREDENTIALS, GateNews, Gatekeeper, ProviderFailure};
 pub use model::{Finish, LONGEST_RETRY_WAIT, Model, ModelError, ModelRequest, Reply, Usage};
 pub use sandbox::{
     Ended, Entry, EntryKind, Exec, ExecOutcome, InputSource, Isolation, Labels, OutputSink,

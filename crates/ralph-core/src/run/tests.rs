@@ -11,6 +11,10 @@ fn all() -> Vec<RunStatus> {
             until: jiff::Timestamp::UNIX_EPOCH,
             why: "the weekly limit is reached".into(),
         }),
+        RunStatus::WaitingProvider(ProviderWait {
+            until: jiff::Timestamp::UNIX_EPOCH,
+            why: "status 503".into(),
+        }),
         RunStatus::Verifying,
         RunStatus::Succeeded,
         RunStatus::Failed(FailReason::Budget {
@@ -75,6 +79,7 @@ autonomous preparing: pause stop profile task guardrail allow
 autonomous running: pause rotate stop profile task guardrail diagnose apply allow
 autonomous paused: resume stop profile task guardrail diagnose apply allow
 autonomous waiting_quota: pause resume stop profile task guardrail diagnose apply allow
+autonomous waiting_provider: pause resume stop profile task guardrail diagnose apply allow
 autonomous verifying: pause stop profile task guardrail diagnose apply allow
 autonomous succeeded:
 autonomous failed:
@@ -85,6 +90,7 @@ guided preparing: pause stop profile task guardrail note allow message
 guided running: pause rotate stop profile task guardrail diagnose apply note allow message
 guided paused: resume stop profile task guardrail diagnose apply note allow message
 guided waiting_quota: pause resume stop profile task guardrail diagnose apply note allow message
+guided waiting_provider: pause resume stop profile task guardrail diagnose apply note allow message
 guided verifying: pause stop profile task guardrail diagnose apply note allow message
 guided succeeded:
 guided failed:
@@ -95,6 +101,7 @@ debug preparing: pause stop profile task guardrail note allow message
 debug running: pause rotate stop profile task guardrail diagnose apply note debug allow message
 debug paused: resume stop profile task guardrail diagnose apply note debug allow message
 debug waiting_quota: pause resume stop profile task guardrail diagnose apply note debug allow message
+debug waiting_provider: pause resume stop profile task guardrail diagnose apply note debug allow message
 debug verifying: pause stop profile task guardrail diagnose apply note debug allow message
 debug succeeded:
 debug failed:

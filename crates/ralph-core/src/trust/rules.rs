@@ -180,6 +180,21 @@ pub const RULES: &[TrustRule] = &[
     )
     .unless(Bound::AtMost),
     harmless(Settings, "sandbox.resources.timeout_minutes"),
+    harmless(Settings, "model.max_outage"),
+    row(
+        Settings,
+        "model.retry_delay",
+        UserOnly,
+        Scope::Every,
+        "failed requests to models are repeated after {value}",
+    ),
+    row(
+        Settings,
+        "model.longest_retry_delay",
+        UserOnly,
+        Scope::Every,
+        "failed requests to models are repeated at least every {value}",
+    ),
     harmless(Settings, "git.protected_branches"),
     harmless(Settings, "git.worktree.name"),
     harmless(Settings, "git.worktree.email"),

@@ -5,7 +5,8 @@ use std::time::Duration;
 use ralph_core::event::{Event, MessageState};
 use ralph_core::id::Digest;
 use ralph_core::ports::{
-    Agent, AgentEnd, AgentReport, Allowance, Ended, Exec, Program, SandboxError,
+    Agent, AgentEnd, AgentReport, Allowance, Ended, Exec, Problem, Program, ProviderFailure,
+    SandboxError,
 };
 use serde::Serialize;
 
@@ -62,6 +63,7 @@ impl Run {
         let watched = self.watch(agent, exec, &mut sink, (pulse, events)).await;
         let gate = self.outside.gate.as_ref();
         let is_short = gate.is_some_and(|gate| gate.short_of().is_some());
+        let failure = gate.and_then(|gate| gate.provider_failure());
         // Nothing but the agent spends: not a test, and nothing that it left behind.
         if let Some(gate) = &self.outside.gate {
             gate.allow_spending(Allowance::none());
@@ -73,6 +75,7 @@ impl Run {
             // Its own words about a refused call are as many as there are agents.
             worked.end = AgentEnd::OutOfBudget;
         }
+        let untrusted = see_failure(&mut worked, failure);
         if let Some(trouble) = trouble(&worked) {
             self.log_error(&format!("{}: {trouble}", agent.name()))?;
         }
@@ -92,7 +95,7 @@ impl Run {
         let taken_up = taken_up.unwrap_or_default();
         self.journal
             .append_all(std::iter::once(finished).chain(taken_up))?;
-        Ok(worked)
+        untrusted.map_or(Ok(worked), |problem| Err(RunError::Unfit(problem)))
     }
 
     /// Writes what the agent did into the activity log.
@@ -261,7 +264,44 @@ fn trouble(worked: &Worked) -> Option<String> {
     }
 }
 
-/// Tells whether an agent that ended like that has done something with its prompt.
+/// Explains an agent's failure by the failure of its provider that the gate saw: the agent's own words about it
+/// are not always understood. Returns the problem that only another setting solves.
+fn see_failure(worked: &mut Worked, failure: Option<ProviderFailure>) -> Option<Problem> {
+    if !may_be_an_outage(&worked.end) {
+        return None;
+    }
+    match failure? {
+        ProviderFailure::Unavailable { why } => {
+            // Words of the agent about an outage say more than a status.
+            if !matches!(worked.end, AgentEnd::Overloaded { .. }) {
+                worked.end = AgentEnd::Overloaded { why };
+                worked.broke_off = false;
+            }
+            None
+        }
+        ProviderFailure::Untrusted { host } => Some(Problem {
+            what: format!("the certificate of `{host}` is not trusted"),
+            fix: "if it is your own server or a proxy, set `SSL_CERT_FILE` to a file with the certificate of its authority".into(),
+        }),
+    }
+}
+
+/// Reports whether a provider that is not available can be the cause of an end.
+fn may_be_an_outage(end: &AgentEnd) -> bool {
+    match end {
+        AgentEnd::GaveUp { .. }
+        | AgentEnd::Crashed { .. }
+        | AgentEnd::Overloaded { .. }
+        | AgentEnd::Stalled
+        | AgentEnd::TimedOut => true,
+        AgentEnd::Quota { .. }
+        | AgentEnd::Finished
+        | AgentEnd::OutOfBudget
+        | AgentEnd::Unauthorized { .. }
+        | AgentEnd::Halted => false,
+    }
+}
+
 /// Tells whether an agent failed at its work, and was not stopped.
 fn is_failure(end: &AgentEnd) -> bool {
     match end {
@@ -278,6 +318,7 @@ fn is_failure(end: &AgentEnd) -> bool {
     }
 }
 
+/// Tells whether an agent that ended like that has done something with its prompt.
 fn has_read_its_prompt(end: &AgentEnd) -> bool {
     match end {
         AgentEnd::Finished | AgentEnd::GaveUp { .. } => true,

@@ -6,7 +6,7 @@ use ralph_core::ports::{AgentEnd, AgentReport};
 use ralph_core::run::{FailReason, PauseReason, RunStatus};
 
 use crate::actions::Performed;
-use crate::error::RunError;
+use crate::error::{OUTAGE_HINT, RunError};
 use crate::run::Run;
 
 /// After so many iterations in a row without any change a person should look.
@@ -74,7 +74,7 @@ impl Run {
             Some(AgentEnd::Overloaded { why }) => {
                 return Some(broken(
                     format!("the provider of `{agent}` is not available: {why}"),
-                    "try again later with `ralph resume`".into(),
+                    OUTAGE_HINT.into(),
                 ));
             }
             Some(AgentEnd::OutOfBudget) => {

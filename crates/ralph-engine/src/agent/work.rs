@@ -4,21 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::budget;
-use ralph_core::event::{Event, IterationOutcome};
+use ralph_core::event::IterationOutcome;
+use ralph_core::outage::{Outage, OutagePolicy, OutageStep};
 use ralph_core::ports::{Agent, AgentEnd, AgentReport};
 
 use super::session::Worked;
 use crate::actions::Performed;
 use crate::control::Wish;
 use crate::error::RunError;
-use crate::live::answer;
-use crate::run::{Run, heartbeat};
+use crate::run::Run;
 use crate::steps::quota;
-
-/// Tries while the provider is not available.
-const MAX_TRIES: u32 = 5;
-const FIRST_WAIT: Duration = Duration::from_secs(15);
-const LONGEST_WAIT: Duration = Duration::from_mins(5);
+use crate::steps::waiting::{Awaited, chance};
 
 /// What happens after an agent has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,36 +23,47 @@ enum Next {
     Settle,
     /// It is started again at once: what ended it was not its doing.
     AtOnce,
-    /// It is started again after a while: the provider is not available.
-    After(Duration),
-    /// It is started again when a usage limit is lifted.
-    AfterLimit(Duration),
+    /// It is started again after a wait for its provider or for the end of a usage limit.
+    After(Awaited, Duration),
 }
 
 /// What was tried in an iteration.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Tries {
-    unavailable: u32,
+    outage: Outage,
     limits: u32,
     broken: u32,
 }
 
 impl Tries {
+    fn new(policy: OutagePolicy) -> Self {
+        Self {
+            outage: Outage::new(policy),
+            limits: 0,
+            broken: 0,
+        }
+    }
+
     /// Decides what follows an end.
     fn next(&mut self, worked: &Worked) -> Next {
         match &worked.end {
             AgentEnd::Quota { wait, .. } => {
-                self.unavailable = 0;
+                self.outage.reset();
                 self.limits += 1;
-                quota::wait(*wait, self.limits).map_or(Next::Settle, Next::AfterLimit)
+                let wait = quota::wait(*wait, self.limits);
+                wait.map_or(Next::Settle, |wait| Next::After(Awaited::Quota, wait))
             }
             AgentEnd::Overloaded { .. } => {
-                self.unavailable += 1;
-                if self.unavailable >= MAX_TRIES {
-                    return Next::Settle;
+                if worked.report.usage.total() > 0 {
+                    // Its provider answered before: this is another outage.
+                    self.outage.reset();
                 }
-                let wait = FIRST_WAIT * 2_u32.pow(self.unavailable - 1);
-                Next::After(wait.min(LONGEST_WAIT))
+                match self.outage.agent_failed(chance()) {
+                    OutageStep::Wait(wait) | OutageStep::Retry(wait) => {
+                        Next::After(Awaited::Provider, wait)
+                    }
+                    OutageStep::GiveUp => Next::Settle,
+                }
             }
             AgentEnd::Crashed { .. } if worked.broke_off && self.broken == 0 => {
                 self.broken += 1;
@@ -83,7 +90,7 @@ impl Run {
         if let Some((end, report)) = self.work_before_restart() {
             return self.settle_agent(end, report).await;
         }
-        let mut tries = Tries::default();
+        let mut tries = Tries::new(self.outside.outage);
         loop {
             let limits = self.pinned.contract().limits();
             if budget::exhausted(&limits, &self.spent()).is_some() {
@@ -101,8 +108,10 @@ impl Run {
                     return self.settle_agent(worked.end, worked.report).await;
                 }
                 Next::AtOnce => {}
-                Next::After(wait) => self.rest(wait).await?,
-                Next::AfterLimit(wait) => self.wait_for_quota(wait, why(&worked.end)).await?,
+                Next::After(awaited, wait) => {
+                    self.wait_for_model(awaited, wait, self.reason(&worked.end))
+                        .await?;
+                }
             }
             if self.control.wish == Some(Wish::Rotate) {
                 return self.settle_agent(AgentEnd::Halted, worked.report).await;
@@ -131,22 +140,14 @@ impl Run {
         is_over.then_some((end, report))
     }
 
-    /// Waits for the provider, unless a person wants something else.
-    async fn rest(&mut self, wait: Duration) -> Result<(), RunError> {
-        let seconds = wait.as_secs();
-        let message =
-            format!("the provider is not available; the agent is started again in {seconds} s");
-        self.journal.append(Event::Notice { message })?;
-        let mut over = std::pin::pin!(tokio::time::sleep(wait.min(self.time_left())));
-        let mut beat = heartbeat();
-        while self.control.wish.is_none() {
-            tokio::select! {
-                () = &mut over => break,
-                call = self.control.next() => answer(&mut self.journal, &mut self.control, call)?,
-                _ = beat.tick() => drop(self.journal.append(Event::StillActive {})?),
-            }
+    /// Returns why the next session of an agent has to wait.
+    fn reason(&self, end: &AgentEnd) -> String {
+        let agent = self.outside.agent.as_ref().map_or("", |agent| agent.name());
+        let why = why(end);
+        if matches!(end, AgentEnd::Overloaded { .. }) {
+            return format!("the provider of `{agent}` is not available: {why}");
         }
-        self.boundary().await
+        why
     }
 
     /// Returns the agent that works on this run, if one does.
@@ -187,10 +188,9 @@ mod tests {
     fn an_agent_is_started_again_only_where_that_can_help() {
         let why = || "w".to_owned();
         let crash = || AgentEnd::Crashed { why: why() };
-        let busy = || AgentEnd::Overloaded { why: why() };
         let quota = |wait| AgentEnd::Quota { why: why(), wait };
-        let (seconds, minutes) = (Duration::from_secs, Duration::from_mins);
-        let after = |wait| Next::After(seconds(wait));
+        let minutes = Duration::from_mins;
+        let limit = |wait| Next::After(Awaited::Quota, minutes(wait));
         for (ends, expected) in [
             (vec![ended(AgentEnd::Finished, false)], vec![Next::Settle]),
             (vec![ended(AgentEnd::Halted, false)], vec![Next::Settle]),
@@ -209,25 +209,32 @@ mod tests {
                 vec![Next::AtOnce, Next::Settle],
             ),
             (
-                (0..5).map(|_| ended(busy(), false)).collect(),
-                vec![after(15), after(30), after(60), after(120), Next::Settle],
-            ),
-            (
                 vec![
                     ended(quota(Some(minutes(90))), false),
                     ended(quota(None), false),
-                    ended(busy(), false),
                 ],
-                vec![
-                    Next::AfterLimit(minutes(90)),
-                    Next::AfterLimit(minutes(30)),
-                    after(15),
-                ],
+                vec![limit(90), limit(30)],
             ),
         ] {
-            let mut tries = Tries::default();
+            let mut tries = Tries::new(OutagePolicy::default());
             let next: Vec<Next> = ends.iter().map(|worked| tries.next(worked)).collect();
             assert_eq!(next, expected);
         }
+    }
+
+    #[test]
+    fn an_outage_ends_an_agents_work_only_after_its_limit() {
+        let busy = || ended(AgentEnd::Overloaded { why: "w".into() }, false);
+        let policy = OutagePolicy::default();
+        let mut tries = Tries::new(policy);
+        let mut waited = Duration::ZERO;
+        while let Next::After(Awaited::Provider, wait) = tries.next(&busy()) {
+            waited += wait;
+        }
+        assert_eq!(waited, policy.max_outage);
+        let mut working = busy();
+        working.report.usage.input_tokens = 1;
+        // Its model answered in between, so that this is a new outage.
+        assert_ne!(tries.next(&working), Next::Settle);
     }
 }

@@ -1,27 +1,24 @@
 //! Calling the model: retries while the provider is not available, every call charged.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::action::limits::MAX_REPLY_BYTES;
 use ralph_core::budget;
 use ralph_core::event::Event;
 use ralph_core::id::Digest;
-use ralph_core::ports::{LONGEST_RETRY_WAIT, ModelError, ModelRequest, Reply, Usage};
+use ralph_core::outage::{Outage, OutageStep};
+use ralph_core::ports::{ModelError, ModelRequest, Reply, Usage};
 use ralph_core::price;
 
 use super::quota;
 use super::responses::{Attempt, Responses};
+use super::waiting::{Awaited, chance};
 use crate::durable;
 use crate::error::RunError;
 use crate::journal::millis;
 use crate::reservation::{Reserved, reserve};
 use crate::run::{Run, attend};
-
-/// Tries for one reply while the provider is not available.
-const MAX_TRIES: u32 = 5;
-/// Tries for one reply when answers break off, each of which costs something.
-const MAX_CUT_OFF: u32 = 3;
-const FIRST_WAIT: Duration = Duration::from_secs(2);
 
 impl Run {
     /// Asks until there is a reply; none if the time is used up. Provider errors use up no iterations.
@@ -32,14 +29,14 @@ impl Run {
     ) -> Result<Option<Attempt>, RunError> {
         let text = request.text();
         durable::write_unsynced(&self.open_file("prompt.md"), text.as_bytes())?;
-        let mut wait = FIRST_WAIT;
-        let (mut tries, mut cut_off, mut looks) = (0, 0, 0);
+        let mut outage = Outage::new(self.outside.outage);
+        let (mut is_first, mut looks) = (true, 0);
         loop {
             let limits = self.pinned.contract().limits();
-            if tries > 0 && budget::exhausted(&limits, &self.spent()).is_some() {
+            if !is_first && budget::exhausted(&limits, &self.spent()).is_some() {
                 return Ok(None);
             }
-            tries += 1;
+            is_first = false;
             let Some(reserved) = self.reserve(request) else {
                 // An iteration without a call has the file, too.
                 self.write_responses(responses)?;
@@ -57,25 +54,53 @@ impl Run {
             };
             if let ModelError::QuotaUsedUp { resets_in, .. } = &error {
                 // Waiting for the end of a usage limit is no failed try.
-                (tries, looks) = (0, looks + 1);
+                outage.reset();
+                looks += 1;
                 let Some(wait) = quota::wait(*resets_in, looks) else {
                     self.tell_failure(&error, None)?;
                     return Err(error.into());
                 };
                 self.tell_failure(&error, Some(wait))?;
-                self.wait_for_quota(wait, error.to_string()).await?;
+                self.wait_for_model(Awaited::Quota, wait, error.to_string())
+                    .await?;
                 continue;
             }
-            cut_off += u32::from(matches!(error, ModelError::CutOff { .. }));
-            let may_retry = tries < MAX_TRIES && cut_off < MAX_CUT_OFF;
-            let retry = retry_in(&error, wait).filter(|_| may_retry);
-            self.tell_failure(&error, retry)?;
-            let Some(pause) = retry else {
-                return Err(error.into());
-            };
-            let sleeping = tokio::time::sleep(pause.min(self.time_left()));
-            attend(&mut self.journal, &mut self.control, sleeping).await?;
-            wait = (wait * 2).min(LONGEST_RETRY_WAIT);
+            self.wait_out(error, &mut outage).await?;
+        }
+    }
+
+    /// Waits before the next attempt after a failed one. An error means that no further attempt helps.
+    async fn wait_out(&mut self, error: ModelError, outage: &mut Outage) -> Result<(), RunError> {
+        match next_step(&error, outage) {
+            None => {
+                self.tell_failure(&error, None)?;
+                Err(error.into())
+            }
+            Some(OutageStep::GiveUp) => {
+                self.tell_failure(&error, None)?;
+                if matches!(error, ModelError::CutOff { .. }) {
+                    // Too many answers broke off, each of which was billed.
+                    return Err(error.into());
+                }
+                let waited = outage.waited();
+                Err(RunError::Outage { error, waited })
+            }
+            Some(OutageStep::Retry(delay)) => {
+                self.tell_failure(&error, Some(delay))?;
+                let sleeping = tokio::time::sleep(delay.min(self.time_left()));
+                attend(&mut self.journal, &mut self.control, sleeping).await
+            }
+            Some(OutageStep::Wait(delay)) => {
+                self.tell_failure(&error, Some(delay))?;
+                let asked = self.outside.model.clone();
+                self.wait_for_model(Awaited::Provider, delay, error.to_string())
+                    .await?;
+                if !Arc::ptr_eq(&asked, &self.outside.model) {
+                    // The user chose another model: its provider has not failed yet.
+                    outage.reset();
+                }
+                Ok(())
+            }
         }
     }
 
@@ -199,60 +224,15 @@ fn beginning(text: &str) -> &str {
     &text[..end]
 }
 
-/// Returns how long to wait before the next try. What the provider asks for is the least; many runs
-/// that were refused together are not to come back together.
-fn retry_in(error: &ModelError, wait: Duration) -> Option<Duration> {
+/// Decides what follows a failed call; none if another attempt fails in the same way.
+fn next_step(error: &ModelError, outage: &mut Outage) -> Option<OutageStep> {
     match error {
-        ModelError::Transient {
-            retry_after: Some(asked),
-            ..
-        } => Some((*asked).min(LONGEST_RETRY_WAIT) + spread(FIRST_WAIT.min(*asked / 4))),
-        ModelError::Transient {
-            retry_after: None, ..
+        ModelError::Transient { retry_after, .. } => {
+            Some(outage.not_answered(*retry_after, chance()))
         }
-        | ModelError::CutOff { .. } => Some(wait / 2 + spread(wait / 2)),
+        ModelError::CutOff { .. } => Some(outage.cut_off(chance())),
         ModelError::Unauthorized { .. }
         | ModelError::Broken { .. }
         | ModelError::QuotaUsedUp { .. } => None,
-    }
-}
-
-/// Returns a time between nothing and `most`, by chance.
-fn spread(most: Duration) -> Duration {
-    use std::hash::{BuildHasher as _, Hasher as _};
-    let chance = std::collections::hash_map::RandomState::new()
-        .build_hasher()
-        .finish();
-    let thousandths = u32::try_from(chance % 1001).unwrap_or_default();
-    most * thousandths / 1000
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn transient(retry_after: Option<Duration>) -> ModelError {
-        ModelError::Transient {
-            model: "m".into(),
-            status: 429,
-            retry_after,
-            message: String::new(),
-        }
-    }
-
-    #[test]
-    fn a_wait_is_at_least_what_the_provider_asks_and_not_the_same_for_all() {
-        let seconds = Duration::from_secs;
-        let mut seen = std::collections::BTreeSet::new();
-        for _ in 0..50 {
-            let own = retry_in(&transient(None), seconds(8)).unwrap();
-            assert!((seconds(4)..=seconds(8)).contains(&own), "{own:?}");
-            seen.insert(own);
-            let asked = retry_in(&transient(Some(seconds(4))), seconds(64)).unwrap();
-            assert!((seconds(4)..=seconds(5)).contains(&asked), "{asked:?}");
-            let most = retry_in(&transient(Some(seconds(100_000))), seconds(2)).unwrap();
-            assert!((seconds(120)..=seconds(122)).contains(&most), "{most:?}");
-        }
-        assert!(seen.len() > 1, "{seen:?}");
     }
 }

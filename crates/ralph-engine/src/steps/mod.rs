@@ -1,7 +1,7 @@
 //! The steps of an iteration around its actions: `begin` it, `ask` the model by a `call` with a
 //! `snapshot` of the files, `settle` what really happened, `recover` a damaged repository, look for
-//! `circling`, `close` with files on disk. `quota` waits for the end of a usage limit, `choice` takes
-//! up another model.
+//! `circling`, `close` with files on disk. `quota` says how long a usage limit is waited for, `waiting`
+//! waits for that and for the end of an outage, `choice` takes up another model.
 
 mod ask;
 mod begin;
@@ -14,6 +14,7 @@ mod recover;
 mod responses;
 mod settle;
 mod snapshot;
+pub(crate) mod waiting;
 
 pub(crate) use ask::{Asked, said};
 pub(crate) use close::Now;

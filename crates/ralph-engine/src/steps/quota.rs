@@ -1,15 +1,6 @@
-//! Waiting for the end of a usage limit. It burns no iteration, and its time is not counted.
+//! How long a run waits for the end of a usage limit.
 
 use std::time::Duration;
-
-use ralph_core::event::Event;
-use ralph_core::run::{QuotaWait, RunStatus};
-
-use crate::control::Wish;
-use crate::error::RunError;
-use crate::journal::millis;
-use crate::live::answer;
-use crate::run::Run;
 
 /// How long to wait where the provider does not say; twice as long each time, up to the longest.
 const FIRST_LOOK: Duration = Duration::from_mins(15);
@@ -18,10 +9,6 @@ const LAST_LOOK: Duration = Duration::from_hours(1);
 const MAX_LOOKS: u32 = 48;
 /// The longest wait that is believed: some limits are weekly.
 const LONGEST: Duration = Duration::from_hours(24 * 8);
-/// How often the countdown is told.
-const TELL_EVERY: Duration = Duration::from_mins(5);
-/// How often the clock is looked at: a machine that slept has to notice.
-const LOOK_EVERY: Duration = Duration::from_secs(20);
 
 /// Returns how long to wait for the end of a limit that was met so many times in a row; none if it
 /// does not seem to end.
@@ -37,50 +24,6 @@ pub(crate) fn wait(resets_in: Option<Duration>, looks: u32) -> Option<Duration> 
             .unwrap_or(doubled.min(LAST_LOOK))
             .clamp(least, LONGEST),
     )
-}
-
-impl Run {
-    /// Waits until the model may be asked again, a person says to go on, or another model is chosen.
-    pub(crate) async fn wait_for_quota(
-        &mut self,
-        wait: Duration,
-        why: String,
-    ) -> Result<(), RunError> {
-        let before = self.state().status.clone();
-        let until = self.outside.clock.now() + wait;
-        let waiting = RunStatus::WaitingQuota(QuotaWait { until, why });
-        self.log_activity(&waiting.reason().unwrap_or_default())?;
-        self.files.sync()?;
-        self.set_status(waiting)?;
-        self.control.resumed = false;
-        let mut told: Option<Duration> = None;
-        while !self.control.resumed
-            && self.control.wish != Some(Wish::Pause)
-            && self.state().wanted_profile.is_none()
-        {
-            let left = Duration::try_from(until - self.outside.clock.now()).unwrap_or_default();
-            if left.is_zero() {
-                break;
-            }
-            if told.is_none_or(|told| told.saturating_sub(left) >= TELL_EVERY) {
-                told = Some(left);
-                self.journal.append(Event::QuotaCountdown {
-                    iteration: self.state().iteration,
-                    until,
-                    left_ms: millis(left),
-                })?;
-            }
-            tokio::select! {
-                () = tokio::time::sleep(left.min(LOOK_EVERY)) => {}
-                call = self.control.next() => answer(&mut self.journal, &mut self.control, call)?,
-            }
-            self.run_errands().await?;
-        }
-        self.set_status(before)?;
-        self.log_activity("the model is asked again")?;
-        self.boundary().await?;
-        self.take_up_profile()
-    }
 }
 
 #[cfg(test)]

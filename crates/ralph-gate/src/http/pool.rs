@@ -75,11 +75,18 @@ impl Connector {
         let tls = tokio::time::timeout(self.dialer.connect_time, tls)
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-            .map_err(|error| DialError::Unreachable {
-                endpoint,
-                why: error.to_string(),
-            })?;
+            .map_err(|error| not_secured(endpoint, &error))?;
         Ok(TokioIo::new(Io::Tls(Box::new(tls))))
+    }
+}
+
+/// Returns why a connection could not be secured.
+fn not_secured(endpoint: Endpoint, error: &io::Error) -> DialError {
+    let why = error.to_string();
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    match inner {
+        Some(rustls::Error::InvalidCertificate(_)) => DialError::Untrusted { endpoint, why },
+        Some(_) | None => DialError::Unreachable { endpoint, why },
     }
 }
 

@@ -52,7 +52,9 @@ impl Refusal {
         let decision = error.decision();
         let status = match error {
             DialError::Refused { .. } => StatusCode::FORBIDDEN,
-            DialError::NoAddress { .. } | DialError::Unreachable { .. } => StatusCode::BAD_GATEWAY,
+            DialError::NoAddress { .. }
+            | DialError::Unreachable { .. }
+            | DialError::Untrusted { .. } => StatusCode::BAD_GATEWAY,
         };
         Self {
             status,

@@ -25,7 +25,7 @@ pub(super) fn by_status(status: u16, words: &str, wait: Option<Duration>) -> Age
 }
 
 /// What programs say when there is no status, in lower case.
-const WORDS: [(&str, Class); 11] = [
+const WORDS: [(&str, Class); 19] = [
     ("missing environment variable", Class::Unauthorized),
     ("not logged in", Class::Unauthorized),
     ("usage limit", Class::Quota),
@@ -36,6 +36,14 @@ const WORDS: [(&str, Class); 11] = [
     ("connection failed", Class::Overloaded),
     ("connection to the api was lost", Class::Overloaded),
     ("waiting for network", Class::Overloaded),
+    ("connection error", Class::Overloaded),
+    ("connection refused", Class::Overloaded),
+    ("connection reset", Class::Overloaded),
+    ("econnrefused", Class::Overloaded),
+    ("econnreset", Class::Overloaded),
+    ("enotfound", Class::Overloaded),
+    ("fetch failed", Class::Overloaded),
+    ("request timed out", Class::Overloaded),
     ("overloaded", Class::Overloaded),
 ];
 
@@ -77,12 +85,17 @@ pub(super) fn by_end(ended: Ended, stderr: &str, last: &str) -> AgentEnd {
     if ended == Ended::TimedOut {
         return AgentEnd::TimedOut;
     }
+    AgentEnd::Crashed {
+        why: reason(ended, stderr, last),
+    }
+}
+
+/// Returns how a process ended, with its last words.
+pub(super) fn reason(ended: Ended, stderr: &str, last: &str) -> String {
     let said = [text::last_line(stderr), text::last_line(last)];
     let why = match said.iter().find(|line| !line.is_empty()) {
         Some(line) => format!("{ended}: {line}"),
         None => format!("{ended}, without a word"),
     };
-    AgentEnd::Crashed {
-        why: text::text(&why),
-    }
+    text::text(&why)
 }

@@ -2,7 +2,11 @@
 
 use ralph_core::ports::{AgentEnd, AgentEvent, AgentReader, AgentReport, Ended};
 
+use super::failure;
 use super::story::Story;
+
+/// The exit status `EX_TEMPFAIL`: the program could not reach its model and wants to be started again later.
+const TEMPORARY_FAILURE: i32 = 75;
 
 /// Takes every line as words; only how the process ended tells how it went.
 #[derive(Debug, Default)]
@@ -32,6 +36,10 @@ impl AgentReader for Reader {
     fn finish(&mut self, ended: Ended, stderr: &str) -> (AgentEnd, AgentReport) {
         if ended.is_success() {
             self.story.ends(AgentEnd::Finished);
+        }
+        if ended == Ended::Exited(TEMPORARY_FAILURE) {
+            let why = failure::reason(ended, stderr, &self.story.report.summary);
+            self.story.ends(AgentEnd::Overloaded { why });
         }
         self.story.finish(ended, stderr)
     }

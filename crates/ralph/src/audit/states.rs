@@ -4,7 +4,7 @@ use super::evidence::Evidence;
 use super::report::{Findings, Outcome};
 
 /// Each status and what may follow it.
-const TABLE: [(&str, &[&str]); 10] = [
+const TABLE: [(&str, &[&str]); 11] = [
     ("created", &["preparing", "paused", "stopped", "failed"]),
     (
         "preparing",
@@ -23,6 +23,7 @@ const TABLE: [(&str, &[&str]); 10] = [
             "running",
             "paused",
             "waiting_quota",
+            "waiting_provider",
             "verifying",
             "stopped",
             "failed",
@@ -42,6 +43,10 @@ const TABLE: [(&str, &[&str]); 10] = [
     ),
     (
         "waiting_quota",
+        &["running", "preparing", "paused", "stopped", "failed"],
+    ),
+    (
+        "waiting_provider",
         &["running", "preparing", "paused", "stopped", "failed"],
     ),
     (

@@ -41,6 +41,7 @@ impl ExitCode {
             | RunStatus::Preparing
             | RunStatus::Running
             | RunStatus::WaitingQuota(_)
+            | RunStatus::WaitingProvider(_)
             | RunStatus::Verifying => Self::Runtime,
         }
     }

@@ -5,6 +5,7 @@ use ralph_core::plan::RunPlan;
 use ralph_core::ports::SandboxProvider;
 use ralph_core::run::{self, Command};
 use ralph_engine::journal::Journal;
+use ralph_engine::run::Outside;
 
 use super::agent;
 use super::args::{ResumeArgs, RunArg};
@@ -49,9 +50,13 @@ pub(super) async fn resume(
         })?;
     }
     secrets::refuse_redacted_plan(&state.plan)?;
-    let mode = context.view_mode(is_json, &context.settings()?);
+    let settings = context.settings()?;
+    let mode = context.view_mode(is_json, &settings);
     let joined = wiring.join(&state.plan, access, dir.root()).await?;
-    let outside = wiring.outside(&state.plan, &state.model_choice(), &state.script, joined)?;
+    let outside = Outside {
+        outage: settings.model.outage(),
+        ..wiring.outside(&state.plan, &state.model_choice(), &state.script, joined)?
+    };
     let weaker = changed_confinement(&state.plan, &*outside.sandboxes);
     let notices = prune::tidy_up(&state.plan, &wiring).await;
     for message in notices.into_iter().chain(weaker) {

@@ -7,6 +7,7 @@ use ralph_core::image::{AgentImage, Effort};
 use ralph_core::task::TaskFile;
 use ralph_engine::contract::Pinned;
 use ralph_engine::journal::Journal;
+use ralph_engine::run::Outside;
 use ralph_engine::store::RunDir;
 use serde_json::json;
 
@@ -89,13 +90,17 @@ pub(super) async fn start(
         effort,
         is_json,
     } = work;
-    let mode = context.view_mode(is_json, &context.settings()?);
+    let settings = context.settings()?;
+    let mode = context.view_mode(is_json, &settings);
     let image = access.as_ref().map(|access| access.preset.image.as_str());
     let image = image.map_or(AgentImage::Plain, AgentImage::of_agent);
     image::ensure((&mut planned.plan, image), effort, mode, context, wiring).await?;
     let dir = wiring.state.run(&planned.plan.run);
     let joined = wiring.join(&planned.plan, access, dir.root()).await?;
-    let outside = wiring.outside(&planned.plan, &planned.choice, &[], joined)?;
+    let outside = Outside {
+        outage: settings.model.outage(),
+        ..wiring.outside(&planned.plan, &planned.choice, &[], joined)?
+    };
     planned
         .notices
         .extend(prune::tidy_up(&planned.plan, wiring).await);

@@ -100,7 +100,8 @@ pub(super) fn tone(status: &str) -> Tone {
     match status {
         "succeeded" => Tone::Good,
         "failed" | DAMAGED => Tone::Bad,
-        "paused" | "waiting_quota" | "stopped" | "sandbox_lost" | INTERRUPTED => Tone::Warn,
+        "paused" | "waiting_quota" | "waiting_provider" | "stopped" | "sandbox_lost"
+        | INTERRUPTED => Tone::Warn,
         _ => Tone::Accent,
     }
 }

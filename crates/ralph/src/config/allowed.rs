@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(
             list_host(&inner, &host).unwrap_err().to_string(),
             format!(
-                "`{}` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `git`, `monitoring`",
+                "`{}` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `model`, `git`, `monitoring`",
                 path.display()
             )
         );

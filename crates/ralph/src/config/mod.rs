@@ -39,4 +39,4 @@ pub use settings::{
     DEFAULT_FILE, GitSettings, Identity, MonitoringSettings, NetworkSettings, Policy,
     ResourceSettings, SandboxSettings, Settings,
 };
-pub use values::{Cpus, Memory};
+pub use values::{Cpus, Memory, TimeSpan};

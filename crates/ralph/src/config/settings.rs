@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use ralph_core::net::ProviderTool;
+use ralph_core::outage::OutagePolicy;
 use serde::{Deserialize, Serialize};
 
 use super::problem::ConfigError;
-use super::values::{Cpus, Memory};
+use super::values::{Cpus, Memory, TimeSpan, some_time};
 
 /// The commented file with all defaults.
 pub const DEFAULT_FILE: &str = include_str!("ralph.toml");
@@ -17,6 +18,8 @@ pub const DEFAULT_FILE: &str = include_str!("ralph.toml");
 pub struct Settings {
     /// Where commands run.
     pub sandbox: SandboxSettings,
+    /// How models are asked.
+    pub model: ModelSettings,
     /// What happens with commits.
     pub git: GitSettings,
     /// What is shown.
@@ -135,6 +138,42 @@ impl Default for ResourceSettings {
             disk: Memory::gibibytes(20),
             processes: 512,
             timeout_minutes: 60,
+        }
+    }
+}
+
+/// `[model]`: how models are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelSettings {
+    /// How long a run waits for a provider that is not available.
+    pub max_outage: TimeSpan,
+    /// The delay before the first repeated request; each further one is twice as long.
+    #[serde(deserialize_with = "some_time")]
+    pub retry_delay: TimeSpan,
+    /// The longest delay between two requests.
+    #[serde(deserialize_with = "some_time")]
+    pub longest_retry_delay: TimeSpan,
+}
+
+impl Default for ModelSettings {
+    fn default() -> Self {
+        let policy = OutagePolicy::default();
+        Self {
+            max_outage: TimeSpan::new(policy.max_outage),
+            retry_delay: TimeSpan::new(policy.first_delay),
+            longest_retry_delay: TimeSpan::new(policy.longest_delay),
+        }
+    }
+}
+
+impl ModelSettings {
+    /// Returns how a run waits for a provider that is not available.
+    pub fn outage(&self) -> OutagePolicy {
+        OutagePolicy {
+            first_delay: self.retry_delay.time(),
+            longest_delay: self.longest_retry_delay.time(),
+            max_outage: self.max_outage.time(),
         }
     }
 }
@@ -278,7 +317,7 @@ mod tests {
         for (text, expected) in [
             (
                 "[sandbx]\n",
-                "`ralph.toml` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `git`, `monitoring`",
+                "`ralph.toml` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `model`, `git`, `monitoring`",
             ),
             (
                 "# a comment\n[git]\n  pr_bsae = 1\n",
@@ -291,6 +330,14 @@ mod tests {
             (
                 "[sandbox.resources]\nmemory = \"lots\"\n",
                 "`ralph.toml` line 2, column 10: `lots` is no amount of memory; write one like `8g` or `512m`",
+            ),
+            (
+                "[model]\nmax_outage = \"a while\"\n",
+                "`ralph.toml` line 2, column 14: `a while` is not a time; write one like `12h`, `90s` or `500ms`",
+            ),
+            (
+                "[model]\nretry_delay = 0\n",
+                "`ralph.toml` line 2, column 15: the time must be longer than 0",
             ),
             (
                 "[sandbox.network]\npolicy = \"open\"\n",

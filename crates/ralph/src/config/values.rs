@@ -1,7 +1,10 @@
 //! Values of `ralph.toml` that are more than a text or a number.
 
+use std::time::Duration;
+
+use jiff::SignedDuration;
 use serde::de::{self, Deserializer};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// An amount of memory, written as `8g`, `512m` or a number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -98,6 +101,63 @@ impl<'de> Deserialize<'de> for Cpus {
     }
 }
 
+/// A span of time, written as `12h`, `1h 30m`, `500ms` or a number of seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeSpan {
+    time: Duration,
+}
+
+/// The longest span that a setting can have.
+const LONGEST_SPAN: Duration = Duration::from_hours(24 * 365);
+
+impl TimeSpan {
+    /// Takes a time.
+    pub const fn new(time: Duration) -> Self {
+        Self { time }
+    }
+
+    /// Returns the time.
+    pub fn time(self) -> Duration {
+        self.time
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let time = match text.parse::<f64>() {
+            Ok(seconds) => Duration::try_from_secs_f64(seconds).ok()?,
+            Err(_) => Duration::try_from(text.parse::<SignedDuration>().ok()?).ok()?,
+        };
+        (time <= LONGEST_SPAN).then_some(Self { time })
+    }
+}
+
+impl<'de> Deserialize<'de> for TimeSpan {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = text_of(deserializer)?;
+        Self::parse(&text).ok_or_else(|| {
+            de::Error::custom(format!(
+                "`{text}` is not a time; write one like `12h`, `90s` or `500ms`"
+            ))
+        })
+    }
+}
+
+impl Serialize for TimeSpan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let time = SignedDuration::try_from(self.time).unwrap_or_default();
+        serializer.collect_str(&format_args!("{time:#}"))
+    }
+}
+
+/// Reads a span of time that is not zero.
+pub fn some_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TimeSpan, D::Error> {
+    let span = TimeSpan::deserialize(deserializer)?;
+    if span.time.is_zero() {
+        return Err(de::Error::custom("the time must be longer than 0"));
+    }
+    Ok(span)
+}
+
 /// Takes a text or a number as a text.
 fn text_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
@@ -131,6 +191,28 @@ mod tests {
         }
         for text in ["", "g", "0", "8x", "-1g", "1.5g", "99999999999g"] {
             assert_eq!(Memory::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_span_is_written_in_several_ways() {
+        for (text, milliseconds) in [
+            ("12h", 43_200_000),
+            ("1h 30m", 5_400_000),
+            ("1h30m", 5_400_000),
+            ("10 min", 600_000),
+            ("500ms", 500),
+            ("2", 2_000),
+            ("0.5", 500),
+            ("0s", 0),
+        ] {
+            let span = TimeSpan::parse(text).unwrap();
+            assert_eq!(span.time(), Duration::from_millis(milliseconds), "{text}");
+            let written = serde_json::to_value(span).unwrap();
+            assert_eq!(TimeSpan::parse(written.as_str().unwrap()), Some(span));
+        }
+        for text in ["", "h", "-1h", "-3", "soon", "9000h", "inf"] {
+            assert_eq!(TimeSpan::parse(text), None, "{text}");
         }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ralph_core::budget::{Budget, Limits as Budgets};
 use ralph_core::money::Usd;
-use ralph_core::net::{Endpoint, Entry, Host};
-use ralph_core::ports::{Allowance, GateNews, Gatekeeper};
+use ralph_core::net::{Endpoint, Entry, Host, Reason};
+use ralph_core::ports::{Allowance, GateNews, Gatekeeper, ProviderFailure};
 use ralph_gate::{Audit, Blocked, Charge, Gate, Listener, Meter, ProviderToolUse, Sink};
 
 use super::port::Port;
@@ -35,6 +35,8 @@ struct Heard {
     records: Records,
     /// How often in a row the provider has refused the credential.
     refusals: AtomicU32,
+    /// How the last call to the provider failed.
+    failure: Mutex<Option<ProviderFailure>>,
     /// What runs in the sandbox.
     command: Mutex<Option<String>>,
 }
@@ -57,6 +59,7 @@ impl Keeper {
                 news,
                 records,
                 refusals: AtomicU32::new(0),
+                failure: Mutex::default(),
                 command: Mutex::default(),
             }),
             meter,
@@ -100,6 +103,30 @@ impl Heard {
         }
     }
 
+    fn note_failure(&self, record: &Audit) {
+        let Some(status) = record.status else {
+            return;
+        };
+        let unavailable = |why| Some(ProviderFailure::Unavailable { why });
+        let failure = match (record.decision.reason, status) {
+            (Reason::CredentialRoute, 408 | 425 | 500..=599) => {
+                unavailable(format!("status {status}"))
+            }
+            (Reason::CredentialRoute, _) => None,
+            (Reason::Unreachable, _) => unavailable(format!("`{}` cannot be reached", record.host)),
+            (Reason::UntrustedCertificate, _) => Some(ProviderFailure::Untrusted {
+                host: record.host.clone(),
+            }),
+            // The gate refused the request by itself.
+            (_, _) => return,
+        };
+        self.set_failure(failure);
+    }
+
+    fn set_failure(&self, failure: Option<ProviderFailure>) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+    }
+
     fn command(&self) -> Option<String> {
         let command = self.command.lock();
         command.unwrap_or_else(PoisonError::into_inner).clone()
@@ -114,6 +141,9 @@ impl Heard {
 impl Sink for Heard {
     fn audit(&self, record: Audit) {
         self.records.add(&record, self.command().as_deref());
+        if record.listener == Listener::Credentials {
+            self.note_failure(&record);
+        }
         if let (Listener::Credentials, true, Some(status)) =
             (record.listener, record.decision.is_allowed(), record.status)
         {
@@ -172,6 +202,7 @@ impl Gatekeeper for Keeper {
 
     fn allow_spending(&self, allowance: Allowance) {
         self.heard.refusals.store(0, Ordering::Relaxed);
+        self.heard.set_failure(None);
         let waiting = self.heard.news.lock();
         let waiting = waiting.unwrap_or_else(PoisonError::into_inner);
         self.meter.set_budgets(&Budgets {
@@ -199,6 +230,11 @@ impl Gatekeeper for Keeper {
 
     fn short_of(&self) -> Option<Budget> {
         self.meter.short_of()
+    }
+
+    fn provider_failure(&self) -> Option<ProviderFailure> {
+        let failure = self.heard.failure.lock();
+        failure.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn notice_command(&self, command: Option<&str>) {

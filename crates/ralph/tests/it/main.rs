@@ -30,6 +30,7 @@ mod images;
 mod live_steering;
 mod looks;
 mod models;
+mod outage;
 mod performed;
 mod poisoned;
 mod project;

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use ralph_core::budget::Budget;
 use ralph_core::event::Event;
 use ralph_core::money::Usd;
-use ralph_core::ports::Allowance;
+use ralph_core::outage::OutagePolicy;
+use ralph_core::ports::{Allowance, ProviderFailure};
 use ralph_core::run::{Command, FailReason, PauseReason, RunStatus};
 
 use super::script::ScriptedAgent;
@@ -105,6 +106,96 @@ async fn a_usage_limit_is_waited_for_with_a_countdown_that_people_can_cut_short(
         assert_eq!(working.end().await, RunStatus::Succeeded);
         assert_eq!(world.state().iteration, 1);
     }
+}
+
+/// Delays that a test can wait for.
+fn short_delays() -> OutagePolicy {
+    OutagePolicy {
+        first_delay: Duration::from_millis(1),
+        longest_delay: Duration::from_millis(20),
+        max_outage: Duration::from_mins(1),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_of_many_sessions_uses_one_iteration_and_no_wall_time() {
+    let busy = "echo end overloaded";
+    let scripts = [&[busy; 12][..], &[DOING]].concat();
+    let slow = OutagePolicy {
+        first_delay: Duration::from_millis(20),
+        longest_delay: Duration::from_millis(300),
+        ..short_delays()
+    };
+    let world = World::new("").with_outage(slow);
+    let began = Instant::now();
+    let status = world.work(ScriptedAgent::new(&scripts)).await;
+    assert_eq!(status, RunStatus::Succeeded);
+    let state = world.state();
+    assert_eq!(state.iteration, 1);
+    let waits = world.story();
+    let waits = waits.iter().filter(|line| *line == "waiting_provider");
+    assert_eq!(waits.count(), 12);
+    // Twelve waits of at least half of 160, 300, 300… milliseconds.
+    let waited = Duration::from_millis(80 + 11 * 150);
+    let (active, all) = (state.active, began.elapsed());
+    assert!(
+        active + waited <= all + Duration::from_millis(100),
+        "{active:?} {all:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_beyond_the_limit_pauses_with_the_setting() {
+    let policy = OutagePolicy {
+        max_outage: Duration::from_millis(30),
+        ..short_delays()
+    };
+    let world = World::new("").with_outage(policy);
+    let broken = PauseReason::Broken {
+        what: "the provider of `script` is not available: as the script says".into(),
+        fix: "`ralph resume` tries again; `model.max_outage` in `ralph.toml` sets how long a run waits".into(),
+    };
+    let busy = ScriptedAgent::new(&["echo end overloaded"]);
+    assert_eq!(world.work(busy).await, RunStatus::Paused(broken));
+    assert_eq!(world.state().iteration, 1);
+    assert_eq!(
+        world.work(ScriptedAgent::new(&[DOING])).await,
+        RunStatus::Succeeded
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_that_only_the_gate_sees_is_waited_out() {
+    let world = World::new("").with_outage(short_delays());
+    let why = "status 529".into();
+    *world.gate.failure.lock().unwrap() = Some(ProviderFailure::Unavailable { why });
+    let fails = ["exit 3"; 5];
+    let scripts = [&fails[..], &[DOING]].concat();
+    assert_eq!(
+        world.work(ScriptedAgent::new(&scripts)).await,
+        RunStatus::Succeeded
+    );
+    assert_eq!(world.state().iteration, 1);
+    assert_eq!(agents(&world)[1], "1.1 overloaded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_that_is_not_trusted_pauses_at_once() {
+    let world = World::new("");
+    let host = "proxy.example".into();
+    *world.gate.failure.lock().unwrap() = Some(ProviderFailure::Untrusted { host });
+    let broken = PauseReason::Broken {
+        what: "the certificate of `proxy.example` is not trusted".into(),
+        fix: "if it is your own server or a proxy, set `SSL_CERT_FILE` to a file with the certificate of its authority, then `ralph resume`".into(),
+    };
+    let status = world
+        .work(ScriptedAgent::new(&["echo end overloaded"]))
+        .await;
+    assert_eq!(status, RunStatus::Paused(broken));
+    *world.gate.failure.lock().unwrap() = None;
+    let status = world.work(ScriptedAgent::new(&[DOING])).await;
+    assert_eq!(status, RunStatus::Succeeded);
+    assert_eq!(world.state().iteration, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -124,18 +124,31 @@ async fn an_interrupted_agent_is_started_again_in_its_iteration() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn waiting_for_a_provider_can_be_cut_short() {
+async fn a_wait_for_a_provider_can_be_cut_short() {
     let busy = "echo end overloaded";
-    for (wish, expected) in [
-        (Command::Rotate, "2.1 finished"),
-        (Command::Pause, "1.2 finished"),
-    ] {
+    for wish in [Command::Resume, Command::Pause] {
         let world = World::new("");
         let working = world.start(ScriptedAgent::new(&[busy, DOING]));
-        let is_waiting = |event: &Event| matches!(event, Event::Notice { .. });
-        world
-            .until(|events| events.iter().any(is_waiting).then_some(()))
+        let countdown = |event: &Event| {
+            let Event::ProviderCountdown { left_ms, .. } = event else {
+                return None;
+            };
+            Some(*left_ms)
+        };
+        let left = world
+            .until(|events| events.iter().find_map(countdown))
             .await;
+        assert!((7_000..=16_000).contains(&left), "{left}");
+        let status = world.state().status;
+        assert_eq!(status.word(), "waiting_provider");
+        let reason = status.reason().unwrap();
+        let expected =
+            "the provider of `script` is not available: as the script says; next attempt at ";
+        assert!(reason.starts_with(expected), "{reason}");
+        assert_eq!(
+            world.tell(Command::Rotate).await.as_deref(),
+            Some("it waits for the model's provider")
+        );
         let told = Instant::now();
         assert_eq!(world.tell(wish.clone()).await, None);
         if wish == Command::Pause {
@@ -147,6 +160,10 @@ async fn waiting_for_a_provider_can_be_cut_short() {
         assert_eq!(working.end().await, RunStatus::Succeeded);
         assert!(told.elapsed() < SOON, "{:?}", told.elapsed());
         let story = world.story();
-        assert!(story.contains(&expected.to_owned()), "{wish:?}: {story:?}");
+        assert!(
+            story.contains(&"1.2 finished".to_owned()),
+            "{wish:?}: {story:?}"
+        );
+        assert_eq!(world.state().iteration, 1);
     }
 }

@@ -9,7 +9,7 @@ use ralph_core::budget::Budget;
 use ralph_core::money::Usd;
 use ralph_core::ports::{
     Agent, AgentCommand, AgentEnd, AgentEvent, AgentReader, AgentReport, Allowance, Ended,
-    GateNews, Gatekeeper, Patience, Usage,
+    GateNews, Gatekeeper, Patience, ProviderFailure, Usage,
 };
 
 /// An agent whose words are commands to its reader:
@@ -165,6 +165,8 @@ pub(super) struct NotingGate {
     pub(super) hosts: Mutex<Vec<String>>,
     /// The budget that did not pay for the last call.
     pub(super) short: Mutex<Option<Budget>>,
+    /// How the last call to the provider failed.
+    pub(super) failure: Mutex<Option<ProviderFailure>>,
     /// What is charged for a call whose count never arrives.
     pub(super) reserved: Mutex<Option<f64>>,
 }
@@ -213,6 +215,10 @@ impl Gatekeeper for NotingGate {
 
     fn short_of(&self) -> Option<Budget> {
         *self.short.lock().unwrap()
+    }
+
+    fn provider_failure(&self) -> Option<ProviderFailure> {
+        self.failure.lock().unwrap().clone()
     }
 
     fn allow_host(&self, host: &str) -> Result<(), String> {

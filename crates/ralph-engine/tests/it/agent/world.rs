@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use ralph_core::event::Event;
 use ralph_core::id::RunId;
+use ralph_core::outage::OutagePolicy;
 use ralph_core::plan::{NetworkPlan, RunPlan};
 use ralph_core::ports::{
     Agent, AgentEvent, Clock, Gatekeeper, Model, ModelError, ModelRequest, Reply,
@@ -71,6 +72,7 @@ pub(super) struct World {
     pub(super) gate: Arc<NotingGate>,
     letters: AtomicU64,
     is_gated: bool,
+    outage: OutagePolicy,
 }
 
 struct Time(Instant);
@@ -165,7 +167,14 @@ impl World {
             gate: Arc::default(),
             letters: AtomicU64::new(0),
             is_gated: true,
+            outage: OutagePolicy::default(),
         }
+    }
+
+    /// Sets how long the run waits for a provider that is not available.
+    pub(super) fn with_outage(mut self, outage: OutagePolicy) -> Self {
+        self.outage = outage;
+        self
     }
 
     /// Takes the gate away.
@@ -195,6 +204,7 @@ impl World {
             agent: Some(agent),
             gate: self.is_gated.then_some(gate),
             price: Price::default(),
+            outage: self.outage,
             profiles: Profiles {
                 doctor: None,
                 choose: Arc::new(|_| Err("there are no profiles".into())),

@@ -241,6 +241,9 @@ fn status_lines(status: &RunStatus, state: &RunState, style: Style) -> Vec<Line>
         (RunStatus::WaitingQuota(wait), Style::Rich { .. } | Style::Plain) => {
             vec![warning(&wait.to_string())]
         }
+        (RunStatus::WaitingProvider(wait), Style::Rich { .. } | Style::Plain) => {
+            vec![warning(&wait.to_string())]
+        }
         (
             RunStatus::Paused(_)
             | RunStatus::Succeeded
@@ -261,7 +264,8 @@ pub fn ending(state: &RunState, style: Style) -> Vec<Line> {
         RunStatus::Stopped
         | RunStatus::SandboxLost
         | RunStatus::Paused(_)
-        | RunStatus::WaitingQuota(_) => ("■", Tone::Warn),
+        | RunStatus::WaitingQuota(_)
+        | RunStatus::WaitingProvider(_) => ("■", Tone::Warn),
         RunStatus::Created | RunStatus::Preparing | RunStatus::Running | RunStatus::Verifying => {
             ("…", Tone::Plain)
         }
@@ -357,7 +361,9 @@ fn next_step(state: &RunState) -> Option<String> {
             Some(format!("`ralph resume {run}` continues it"))
         }
         RunStatus::Failed(_) => Some(format!("`ralph logs {run}` tells what it did")),
-        RunStatus::WaitingQuota(_) => Some(format!("`ralph resume {run}` asks the model at once")),
+        RunStatus::WaitingQuota(_) | RunStatus::WaitingProvider(_) => {
+            Some(format!("`ralph resume {run}` asks the model at once"))
+        }
         RunStatus::Created
         | RunStatus::Preparing
         | RunStatus::Running

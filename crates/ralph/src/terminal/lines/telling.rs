@@ -83,7 +83,9 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::DoctorReported { .. }
         | Event::DiagnosisApplied { .. } => circling::lines(&record.event, style),
         // Nothing has changed; whoever shows it goes on waiting for the same.
-        Event::StillActive {} | Event::QuotaCountdown { .. } => Vec::new(),
+        Event::StillActive {} | Event::QuotaCountdown { .. } | Event::ProviderCountdown { .. } => {
+            Vec::new()
+        }
     }
 }
 
@@ -93,6 +95,10 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
     if let RunStatus::WaitingQuota(wait) = &state.status {
         let until = wait.until.strftime("%Y-%m-%d %H:%M UTC");
         return Some(format!("waiting until {until} for the usage limit"));
+    }
+    if let RunStatus::WaitingProvider(wait) = &state.status {
+        let until = wait.until.strftime("%Y-%m-%d %H:%M:%S UTC");
+        return Some(format!("waiting until {until} for the model's provider"));
     }
     if !state.status.is_active() {
         return None;
@@ -146,6 +152,7 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
         | Event::ModelChosen { .. }
         | Event::ProfileRejected { .. }
         | Event::QuotaCountdown { .. }
+        | Event::ProviderCountdown { .. }
         | Event::SandboxRemoved { .. }
         | Event::WorkspaceReady { .. }
         | Event::SandboxChecked { .. }

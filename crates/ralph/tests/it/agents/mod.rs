@@ -3,6 +3,7 @@
 mod broken;
 mod house;
 mod limits;
+mod outage;
 mod real;
 mod scripts;
 mod secrets;

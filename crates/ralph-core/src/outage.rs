@@ -1,0 +1,246 @@
+//! Decides how long a run waits for a model provider that is not available.
+//!
+//! The first attempts are repeated soon, as a part of the iteration. After that the run waits in the status
+//! `waiting_provider` with growing delays, until the provider answers or the limit is reached.
+
+use std::time::Duration;
+
+use crate::ports::LONGEST_RETRY_WAIT;
+
+/// How many attempts are repeated soon before the run waits.
+const SOON: u32 = 4;
+/// How many answers may break off in a row before the run waits: each of them costs money.
+const CUT_OFF_SOON: u32 = 2;
+/// How many answers may break off in a row before the run stops trying.
+const MAX_CUT_OFF: u32 = 10;
+/// The longest delay that a provider can ask for.
+const LONGEST_ASKED: Duration = Duration::from_hours(1);
+/// The step of the delays at which an agent's wait begins: its program has repeated its requests already.
+const AGENT_STEP: u32 = 3;
+
+/// The delays between attempts and the limit of an outage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutagePolicy {
+    /// The first delay. Each further one is twice as long.
+    pub first_delay: Duration,
+    /// The longest delay, unless the provider asks for a longer one.
+    pub longest_delay: Duration,
+    /// How long a run waits altogether before it pauses.
+    pub max_outage: Duration,
+}
+
+impl Default for OutagePolicy {
+    fn default() -> Self {
+        Self {
+            first_delay: Duration::from_secs(2),
+            longest_delay: Duration::from_mins(10),
+            max_outage: Duration::from_hours(12),
+        }
+    }
+}
+
+impl OutagePolicy {
+    /// Returns the delay after a number of failures; `chance` spreads the attempts of many runs.
+    pub fn delay(&self, failures: u32, chance: Chance) -> Duration {
+        let factor = 2_u32.saturating_pow(failures.saturating_sub(1));
+        let delay = self.first_delay.saturating_mul(factor);
+        let delay = delay.min(self.longest_delay.max(self.first_delay));
+        delay / 2 + chance.of(delay / 2)
+    }
+}
+
+/// A random part of a whole, in thousandths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chance(u32);
+
+impl Chance {
+    /// Makes a part from a random number.
+    pub fn new(random: u64) -> Self {
+        Self(u32::try_from(random % 1001).unwrap_or_default())
+    }
+
+    /// Returns this part of a time.
+    pub fn of(self, whole: Duration) -> Duration {
+        whole * self.0 / 1000
+    }
+}
+
+/// The next step after a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutageStep {
+    /// Repeat the attempt after this time, within the iteration.
+    Retry(Duration),
+    /// Wait for this time in the status `waiting_provider`.
+    Wait(Duration),
+    /// The limit is reached.
+    GiveUp,
+}
+
+/// An outage in progress: what failed since the provider last answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outage {
+    policy: OutagePolicy,
+    failures: u32,
+    cut_off: u32,
+    waited: Duration,
+}
+
+impl Outage {
+    /// Starts without failures.
+    pub fn new(policy: OutagePolicy) -> Self {
+        Self {
+            policy,
+            failures: 0,
+            cut_off: 0,
+            waited: Duration::ZERO,
+        }
+    }
+
+    /// Returns how long the run has waited in the status `waiting_provider`.
+    pub fn waited(&self) -> Duration {
+        self.waited
+    }
+
+    /// Forgets earlier failures: the provider answered, or another one is asked.
+    pub fn reset(&mut self) {
+        *self = Self::new(self.policy);
+    }
+
+    /// Decides after a request that was not answered. The provider's `Retry-After` is a minimum: zero and dates
+    /// in the past do not shorten the delays.
+    pub fn not_answered(&mut self, asked: Option<Duration>, chance: Chance) -> OutageStep {
+        self.failures = self.failures.saturating_add(1);
+        let own = self.policy.delay(self.failures, chance);
+        let delay = match asked.map(|asked| asked.min(LONGEST_ASKED)) {
+            Some(asked) if asked > own => asked + chance.of(self.policy.first_delay.min(asked / 4)),
+            Some(_) | None => own,
+        };
+        let is_soon = delay <= LONGEST_RETRY_WAIT;
+        if is_soon && self.failures <= SOON && self.cut_off <= CUT_OFF_SOON {
+            return OutageStep::Retry(delay);
+        }
+        self.wait(delay)
+    }
+
+    /// Decides after an answer that broke off. Such answers are billed, so their number is limited, too.
+    pub fn cut_off(&mut self, chance: Chance) -> OutageStep {
+        self.cut_off = self.cut_off.saturating_add(1);
+        if self.cut_off >= MAX_CUT_OFF {
+            return OutageStep::GiveUp;
+        }
+        self.not_answered(None, chance)
+    }
+
+    /// Decides after an agent's session that ended because its provider was not available.
+    pub fn agent_failed(&mut self, chance: Chance) -> OutageStep {
+        self.failures = self.failures.saturating_add(1);
+        let step = self.failures.saturating_add(AGENT_STEP);
+        self.wait(self.policy.delay(step, chance))
+    }
+
+    fn wait(&mut self, delay: Duration) -> OutageStep {
+        let left = self.policy.max_outage.saturating_sub(self.waited);
+        if left.is_zero() {
+            return OutageStep::GiveUp;
+        }
+        let delay = delay.min(left);
+        self.waited += delay;
+        OutageStep::Wait(delay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: Chance = Chance(0);
+    const ALL: Chance = Chance(1000);
+
+    fn seconds(number: u64) -> Duration {
+        Duration::from_secs(number)
+    }
+
+    #[test]
+    fn delays_grow_to_the_longest_and_are_spread() {
+        let policy = OutagePolicy::default();
+        let delays: Vec<u64> = (1..=11)
+            .map(|failures| policy.delay(failures, ALL).as_secs())
+            .collect();
+        assert_eq!(delays, [2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]);
+        assert_eq!(policy.delay(1, NONE), seconds(1));
+        assert_eq!(policy.delay(u32::MAX, NONE), seconds(300));
+        assert_eq!(Chance::new(5).of(seconds(1)), Duration::from_millis(5));
+        assert_eq!(Chance::new(1001), NONE);
+    }
+
+    #[test]
+    fn an_outage_lasts_up_to_its_limit_and_then_ends() {
+        let policy = OutagePolicy {
+            max_outage: seconds(100),
+            ..OutagePolicy::default()
+        };
+        let mut outage = Outage::new(policy);
+        let steps: Vec<OutageStep> = (0..7).map(|_| outage.not_answered(None, ALL)).collect();
+        let retry = |number| OutageStep::Retry(seconds(number));
+        let wait = |number| OutageStep::Wait(seconds(number));
+        assert_eq!(
+            steps,
+            [
+                retry(2),
+                retry(4),
+                retry(8),
+                retry(16),
+                wait(32),
+                wait(64),
+                wait(4)
+            ]
+        );
+        assert_eq!(outage.not_answered(None, ALL), OutageStep::GiveUp);
+        assert_eq!(outage.waited(), seconds(100));
+        outage.reset();
+        assert_eq!(outage.not_answered(None, ALL), retry(2));
+    }
+
+    #[test]
+    fn a_night_of_errors_is_waited_out_by_default() {
+        let mut outage = Outage::new(OutagePolicy::default());
+        let mut attempts = 0;
+        while outage.not_answered(Some(Duration::ZERO), NONE) != OutageStep::GiveUp {
+            attempts += 1;
+        }
+        assert_eq!(outage.waited(), Duration::from_hours(12));
+        assert!((72..200).contains(&attempts), "{attempts}");
+    }
+
+    #[test]
+    fn a_provider_can_ask_for_more_but_not_for_less() {
+        let step = |asked| {
+            let mut outage = Outage::new(OutagePolicy::default());
+            outage.not_answered(Some(asked), NONE)
+        };
+        assert_eq!(step(Duration::ZERO), OutageStep::Retry(seconds(1)));
+        assert_eq!(step(seconds(40)), OutageStep::Retry(seconds(40)));
+        assert_eq!(step(seconds(1_000_000)), OutageStep::Wait(seconds(3600)));
+        let mut outage = Outage::new(OutagePolicy::default());
+        let spread = outage.not_answered(Some(seconds(40)), ALL);
+        assert_eq!(spread, OutageStep::Retry(seconds(42)));
+    }
+
+    #[test]
+    fn answers_that_break_off_are_limited_in_number() {
+        let mut outage = Outage::new(OutagePolicy::default());
+        let steps: Vec<OutageStep> = (0..10).map(|_| outage.cut_off(ALL)).collect();
+        let is_retry = |step: &OutageStep| matches!(step, OutageStep::Retry(_));
+        assert!(steps[..2].iter().all(is_retry), "{steps:?}");
+        assert_eq!(steps[2], OutageStep::Wait(seconds(8)));
+        assert_eq!(steps[9], OutageStep::GiveUp);
+    }
+
+    #[test]
+    fn an_agent_waits_from_its_first_failure_on() {
+        let mut outage = Outage::new(OutagePolicy::default());
+        let steps: Vec<OutageStep> = (0..3).map(|_| outage.agent_failed(ALL)).collect();
+        let wait = |number| OutageStep::Wait(seconds(number));
+        assert_eq!(steps, [wait(16), wait(32), wait(64)]);
+    }
+}

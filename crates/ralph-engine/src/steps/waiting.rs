@@ -1,0 +1,103 @@
+//! Waiting until a model can be asked again: for the end of a usage limit, or of a provider's outage. Both use
+//! no iteration, and their time does not count.
+
+use std::time::Duration;
+
+use ralph_core::event::Event;
+use ralph_core::outage::Chance;
+use ralph_core::run::{ProviderWait, QuotaWait, RunStatus};
+
+use crate::control::Wish;
+use crate::error::RunError;
+use crate::journal::millis;
+use crate::live::answer;
+use crate::run::Run;
+
+/// How often the countdown is recorded.
+const TELL_EVERY: Duration = Duration::from_mins(5);
+/// The longest sleep: a machine that was suspended has to notice that the time has passed.
+const LOOK_EVERY: Duration = Duration::from_secs(20);
+
+/// The reason for a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    /// The end of a usage limit.
+    Quota,
+    /// The end of a provider's outage.
+    Provider,
+}
+
+impl Awaited {
+    fn status(self, until: jiff::Timestamp, why: String) -> RunStatus {
+        match self {
+            Self::Quota => RunStatus::WaitingQuota(QuotaWait { until, why }),
+            Self::Provider => RunStatus::WaitingProvider(ProviderWait { until, why }),
+        }
+    }
+
+    fn countdown(self, iteration: u32, until: jiff::Timestamp, left_ms: u64) -> Event {
+        match self {
+            Self::Quota => Event::QuotaCountdown {
+                iteration,
+                until,
+                left_ms,
+            },
+            Self::Provider => Event::ProviderCountdown {
+                iteration,
+                until,
+                left_ms,
+            },
+        }
+    }
+}
+
+impl Run {
+    /// Waits until the model may be asked again. `ralph resume` ends the wait, as do a pause and the choice of
+    /// another model.
+    pub(crate) async fn wait_for_model(
+        &mut self,
+        awaited: Awaited,
+        wait: Duration,
+        why: String,
+    ) -> Result<(), RunError> {
+        let before = self.state().status.clone();
+        let until = self.outside.clock.now() + wait;
+        let waiting = awaited.status(until, why);
+        self.log_activity(&waiting.reason().unwrap_or_default())?;
+        self.files.sync()?;
+        self.set_status(waiting)?;
+        self.control.resumed = false;
+        let mut told: Option<Duration> = None;
+        while !self.control.resumed
+            && self.control.wish != Some(Wish::Pause)
+            && self.state().wanted_profile.is_none()
+        {
+            let left = Duration::try_from(until - self.outside.clock.now()).unwrap_or_default();
+            if left.is_zero() {
+                break;
+            }
+            if told.is_none_or(|told| told.saturating_sub(left) >= TELL_EVERY) {
+                told = Some(left);
+                let iteration = self.state().iteration;
+                let countdown = awaited.countdown(iteration, until, millis(left));
+                self.journal.append(countdown)?;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(left.min(LOOK_EVERY)) => {}
+                call = self.control.next() => answer(&mut self.journal, &mut self.control, call)?,
+            }
+            self.run_errands().await?;
+        }
+        self.set_status(before)?;
+        self.log_activity("the model is asked again")?;
+        self.boundary().await?;
+        self.take_up_profile()
+    }
+}
+
+/// Returns a random part of a delay, so that many runs do not ask again at the same moment.
+pub(crate) fn chance() -> Chance {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    let random = std::collections::hash_map::RandomState::new();
+    Chance::new(random.build_hasher().finish())
+}

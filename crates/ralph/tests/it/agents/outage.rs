@@ -1,0 +1,65 @@
+//! Agents whose provider is not available for a while.
+
+use ralph_test::Step;
+use serde_json::json;
+
+use super::house::{House, REPO, with_script};
+use crate::project::Project;
+
+/// Delays that a test can wait for.
+const QUICK: &str = "[model]\nretry_delay = \"1ms\"\nlongest_retry_delay = \"40ms\"\n";
+
+/// Makes both files and ticks both boxes.
+const WORK: &str = "echo one >a.txt; echo two >b.txt; git add a.txt b.txt; \
+    git -c user.name=a -c user.email=a@localhost commit --quiet --message both; \
+    sed -i 's/- \\[ \\] M/- [x] M/' ralph_task.md";
+
+fn assert_waited_out(project: &Project, sessions: usize) {
+    let shown = project.show();
+    assert_eq!(shown["status"], "succeeded");
+    assert_eq!(shown["iteration"], 1);
+    let ends = project.told("agent_finished", "end");
+    assert_eq!(ends.len(), sessions, "{ends:?}");
+    assert!(
+        ends[..sessions - 1].iter().all(|end| end == "overloaded"),
+        "{ends:?}"
+    );
+    assert_eq!(project.events("provider_countdown").len(), sessions - 1);
+    project.audit();
+}
+
+#[test]
+fn a_script_that_says_that_its_model_is_not_available_is_started_again() {
+    let script = format!(
+        "tries=$(cat \"$HOME/tries\" 2>/dev/null || echo 0)\n\
+         echo $((tries + 1)) >\"$HOME/tries\"\n\
+         if test \"$tries\" -lt 8; then echo 'no connection to the model' >&2; exit 75; fi\n{WORK}\n"
+    );
+    let project = with_script(&script).set("max_iterations", "2");
+    project.configure("ralph.toml", QUICK);
+    let ended = project.ralph(&["run", "--agent", "command"]).expect(0);
+    let line = "the provider of `command` is not available: exit 75: no connection to the model; next attempt at ";
+    assert!(ended.both().contains(line), "{}", ended.both());
+    assert_waited_out(&project, 9);
+}
+
+#[test]
+fn claude_is_started_again_until_its_provider_is_not_overloaded() {
+    let command = format!("cd {REPO} 2>/dev/null; {WORK}");
+    let input = json!({"command": command, "description": "works"});
+    // One repetition by itself in each session.
+    let steps: [Step; 8] = std::array::from_fn(|number| match number {
+        0..6 => Step::error(529, "Overloaded"),
+        6 => Step::tool("Bash", input.clone()),
+        _ => Step::text("Done."),
+    });
+    let Some(house) = House::local("claude", steps) else {
+        return;
+    };
+    let house = house.set("max_iterations", "2");
+    house.project.configure("ralph.toml", QUICK);
+    let once = "[claude.environment]\nCLAUDE_CODE_MAX_RETRIES = \"1\"\n";
+    house.project.configure("agents.toml", once);
+    house.run(&[]).expect(0);
+    assert_waited_out(&house.project, 4);
+}
