@@ -251,13 +251,13 @@ fn judge(watched: Watched, sink: &mut AgentSink) -> Result<Worked, RunError> {
 /// Returns what kept an agent from its work, for the log of errors.
 fn trouble(worked: &Worked) -> Option<String> {
     match &worked.end {
-        AgentEnd::Finished | AgentEnd::Halted => None,
+        // An outage is in the activity log. The log of errors is a part of prompts, and a long outage would fill it.
+        AgentEnd::Finished | AgentEnd::Halted | AgentEnd::Overloaded { .. } => None,
         AgentEnd::Crashed { why } if worked.broke_off => Some(format!("interrupted: {why}")),
         AgentEnd::Crashed { why } => Some(format!("broke down: {why}")),
         AgentEnd::GaveUp { why } => Some(format!("gave up: {why}")),
         AgentEnd::Unauthorized { why } => Some(format!("its credential was refused: {why}")),
         AgentEnd::Quota { why, .. } => Some(format!("its usage limit is reached: {why}")),
-        AgentEnd::Overloaded { why } => Some(format!("its provider is not available: {why}")),
         AgentEnd::OutOfBudget => Some("the budget is used up".into()),
         AgentEnd::Stalled => Some("nothing came from it any more".into()),
         AgentEnd::TimedOut => Some("its time was up".into()),

@@ -19,12 +19,12 @@ use crate::redaction;
 use crate::reservation::{Reserved, reserve};
 use crate::run::attend;
 use crate::steps::said;
+use crate::steps::waiting::chance;
 
 /// A reply is asked for once more if it cannot be read.
 const MAX_READINGS: u32 = 2;
 /// Tries for one reply while the provider is not available.
 const MAX_TRIES: u32 = 3;
-const FIRST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_mins(15);
@@ -155,7 +155,6 @@ impl Desk<'_> {
         doctor: &Doctor,
         question: &Question<'_>,
     ) -> Result<Option<Reply>, RunError> {
-        let mut wait = FIRST_WAIT;
         for tries in 1..=MAX_TRIES {
             if let Some(budget) = self.used_up() {
                 let why = format!("the budget `{}` is used up", budget.key());
@@ -191,13 +190,13 @@ impl Desk<'_> {
             if let ModelError::CutOff { usage, .. } = &error {
                 self.charge(*usage, &doctor.price)?;
             }
+            let wait = self.outside.outage.delay(tries, chance());
             let retry = retry_in(&error, wait).filter(|_| tries < MAX_TRIES);
             self.tell_failure(question.number, &error.to_string(), retry.is_none())?;
             let Some(pause) = retry else {
                 return Ok(None);
             };
             attend(self.journal, self.control, tokio::time::sleep(pause)).await?;
-            wait = (wait * 2).min(LONGEST_WAIT);
         }
         Ok(None)
     }
@@ -319,7 +318,7 @@ fn retry_in(error: &ModelError, wait: Duration) -> Option<Duration> {
         ModelError::Transient { retry_after, .. } => {
             Some(retry_after.unwrap_or_default().max(wait).min(LONGEST_WAIT))
         }
-        ModelError::CutOff { .. } => Some(wait),
+        ModelError::CutOff { .. } => Some(wait.min(LONGEST_WAIT)),
         // The run does not wait for the doctor.
         ModelError::Unauthorized { .. }
         | ModelError::Broken { .. }

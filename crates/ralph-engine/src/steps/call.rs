@@ -91,7 +91,8 @@ impl Run {
                 attend(&mut self.journal, &mut self.control, sleeping).await
             }
             Some(OutageStep::Wait(delay)) => {
-                self.tell_failure(&error, Some(delay))?;
+                // The log of errors is a part of prompts: a long outage must not fill it.
+                self.record_failure(&error, Some(delay))?;
                 let asked = self.outside.model.clone();
                 self.wait_for_model(Awaited::Provider, delay, error.to_string())
                     .await?;
@@ -141,6 +142,15 @@ impl Run {
         retry: Option<Duration>,
     ) -> Result<(), RunError> {
         self.log_error(&error.to_string())?;
+        self.record_failure(error, retry)
+    }
+
+    /// Records a failed call in the journal and charges an answer that broke off.
+    fn record_failure(
+        &mut self,
+        error: &ModelError,
+        retry: Option<Duration>,
+    ) -> Result<(), RunError> {
         self.journal.append(Event::ModelFailed {
             iteration: self.state().iteration,
             attempt: self.attempts(),

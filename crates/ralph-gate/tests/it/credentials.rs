@@ -39,6 +39,28 @@ pub(crate) fn post(path: &str, auth: &str, body: &str) -> String {
     )
 }
 
+#[tokio::test]
+async fn a_provider_with_an_untrusted_certificate_is_told_apart_from_an_outage() {
+    let mut world = World::new();
+    let route = Route::anthropic_key(secret()).unwrap();
+    let name = route.endpoint().to_string();
+    let heard = world.tls_host(&name, "other.example", "").await;
+    world.routes = vec![route];
+    let (gate, meter) = world.gate();
+    let auth = format!("x-api-key: {}", phantom(&gate));
+    let request = post("/anthropic/v1/messages", &auth, ASK);
+    let answer = ask(&gate, Listener::Credentials, request).await;
+    assert_eq!(status(&answer), 502, "{answer}");
+    assert_eq!(
+        header(&answer, "x-ralph-gate"),
+        Some("untrusted-certificate")
+    );
+    let words = format!("the certificate of `{name}` is not trusted: ");
+    assert!(body(&answer).contains(&words), "{answer}");
+    assert_eq!(heard.text(), "");
+    assert_eq!(meter.spent().tokens, 0);
+}
+
 const ASK: &str = r#"{"model":"claude-haiku-4-5","messages":[]}"#;
 
 #[tokio::test]

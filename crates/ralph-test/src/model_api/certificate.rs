@@ -19,11 +19,17 @@ pub struct FakeCertificate {
 
 impl FakeCertificate {
     /// Makes a valid certificate for a host.
+    ///
+    /// # Panics
+    /// If the text is not the name of a host.
     pub fn new(host: &str) -> Self {
         Self::made(CertificateParams::new([host.to_owned()]).expect("a name"))
     }
 
     /// Makes a certificate for a host that has expired.
+    ///
+    /// # Panics
+    /// If the text is not the name of a host.
     pub fn expired(host: &str) -> Self {
         let mut params = CertificateParams::new([host.to_owned()]).expect("a name");
         params.not_before = date_time_ymd(2020, 1, 1);

@@ -267,9 +267,71 @@ mod tests {
     use super::*;
     use jiff::Timestamp;
     use ralph_core::budget::Spent;
+    use ralph_core::id::RunId;
+    use ralph_core::net::{Decider, Decision};
     use ralph_core::ports::Usage;
     use ralph_core::secret::Redactor;
-    use ralph_gate::Rates;
+    use ralph_gate::{Identity, Rates};
+
+    fn audit(reason: Reason, status: u16) -> Audit {
+        Audit {
+            at: Timestamp::UNIX_EPOCH,
+            identity: Identity {
+                run: RunId::parse("run-1").unwrap(),
+                sandbox: "docker".to_owned(),
+            },
+            listener: Listener::Credentials,
+            host: "api.example".to_owned(),
+            port: 443,
+            request: None,
+            detail: None,
+            decision: if reason == Reason::CredentialRoute {
+                Decision::allowed(reason, Decider::Credential)
+            } else {
+                Decision::denied(reason, Decider::Gate)
+            },
+            status: Some(status),
+            bytes_out: 0,
+            bytes_in: 0,
+            duration_ms: 0,
+        }
+    }
+
+    #[test]
+    fn the_last_answer_says_whether_the_provider_is_available() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = Records::at(dir.path().join("egress.jsonl"), Redactor::new(Vec::new()));
+        let clock = Arc::new(crate::clock::SystemClock::start());
+        let meter = Meter::new(
+            &Budgets::default(),
+            Spent::default(),
+            Rates::default(),
+            clock,
+        );
+        let keeper = Keeper::new(records, meter);
+        let unavailable = |why: &str| Some(ProviderFailure::Unavailable { why: why.into() });
+        let untrusted = Some(ProviderFailure::Untrusted {
+            host: "api.example".into(),
+        });
+        for (reason, status, expected) in [
+            (Reason::CredentialRoute, 529, unavailable("status 529")),
+            // The gate's own refusals say nothing about the provider.
+            (Reason::BudgetSpent, 402, unavailable("status 529")),
+            (Reason::CredentialRoute, 200, None),
+            (
+                Reason::Unreachable,
+                502,
+                unavailable("`api.example` cannot be reached"),
+            ),
+            (Reason::CredentialRoute, 400, None),
+            (Reason::UntrustedCertificate, 502, untrusted),
+        ] {
+            keeper.sink().audit(audit(reason, status));
+            assert_eq!(keeper.provider_failure(), expected, "{reason} {status}");
+        }
+        keeper.allow_spending(Allowance::none());
+        assert_eq!(keeper.provider_failure(), None);
+    }
 
     #[test]
     fn an_allowance_counts_from_the_charges_that_the_run_knows() {

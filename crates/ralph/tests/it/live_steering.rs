@@ -284,15 +284,18 @@ fn a_failing_provider_costs_no_iteration() {
         failure(503),
         finish(),
     ]);
+    let quick = "[model]\nretry_delay = \"1ms\"\nmax_outage = \"0s\"\n";
+    project.configure("ralph.toml", quick);
     project.run().expect(0);
     assert_eq!(project.show()["iteration"], 1);
     assert_eq!(project.events("model_failed").len(), 3);
     project.audit();
 
-    // It is asked five times, then a person is.
+    // Without time for an outage it is asked five times, then a person is.
     let down = Project::new()
         .set("max_iterations", "1")
         .script(&[failure(500)]);
+    down.configure("ralph.toml", quick);
     down.run().expect(11);
     assert_eq!(down.events("model_failed").len(), 5);
     assert!(down.show()["reason"].as_str().unwrap().contains("500"));

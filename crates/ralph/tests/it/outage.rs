@@ -80,6 +80,8 @@ fn an_outage_of_many_calls_uses_no_iteration_and_no_wall_time() {
         let waits = active_time_of_waits(&project);
         assert_eq!(waits, [0; 16], "{name}");
         assert_eq!(project.events("provider_countdown").len(), 16, "{name}");
+        let errors = project.file("errors.log");
+        assert_eq!(errors.matches("not available").count(), 4, "{errors}");
         let delays = project.told("model_failed", "retry_in_ms");
         assert!(
             delays[..2].iter().all(|delay| delay.as_u64().unwrap() <= 4),

@@ -25,6 +25,8 @@ fn assert_waited_out(project: &Project, sessions: usize) {
         "{ends:?}"
     );
     assert_eq!(project.events("provider_countdown").len(), sessions - 1);
+    let errors = project.file("errors.log");
+    assert!(!errors.contains("not available"), "{errors}");
     project.audit();
 }
 
