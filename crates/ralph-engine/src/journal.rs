@@ -9,7 +9,7 @@ use std::time::Duration;
 use ralph_core::event::{Event, Record, VERSION};
 use ralph_core::id::Digest;
 use ralph_core::plan::RunPlan;
-use ralph_core::ports::Clock;
+use ralph_core::ports::{Absence, Clock};
 use ralph_core::run::RunStatus;
 use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
@@ -62,6 +62,8 @@ pub struct Journal {
     redactor: Redactor,
     latest: watch::Sender<u64>,
     _lock: RunLock,
+    /// The part of this process's absence that is in the journal.
+    reported: Absence,
 }
 
 /// Counts the time a run is active; it stands still during pauses.
@@ -164,6 +166,7 @@ impl Journal {
         lock: RunLock,
     ) -> Result<Self, JournalError> {
         let log = AppendLog::open(dir.journal())?;
+        let reported = clock.absence();
         let mut active = ActiveTime {
             before: state.active,
             since: None,
@@ -179,6 +182,7 @@ impl Journal {
             redactor,
             latest,
             _lock: lock,
+            reported,
         })
     }
 
@@ -192,12 +196,13 @@ impl Journal {
         &mut self,
         events: impl IntoIterator<Item = Event>,
     ) -> Result<u64, StoreError> {
+        let absence = self.unreported_absence();
         let mut text = String::new();
         let mut records = Vec::new();
         let mut last = self.last.clone();
         let mut epoch = self.state.epoch;
         let now = self.clock.monotonic();
-        for (offset, event) in events.into_iter().enumerate() {
+        for (offset, event) in absence.into_iter().chain(events).enumerate() {
             if let Event::StatusChanged { status } = &event {
                 self.active.follow(status, now);
             }
@@ -225,6 +230,21 @@ impl Journal {
         }
         self.latest.send_replace(self.state.seq);
         Ok(self.state.seq)
+    }
+
+    /// Records that this process was stopped or the machine slept, if that is not recorded yet.
+    pub(crate) fn report_absence(&mut self) -> Result<(), StoreError> {
+        match self.unreported_absence() {
+            Some(notice) => self.append(notice).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn unreported_absence(&mut self) -> Option<Event> {
+        let absence = self.clock.absence();
+        let message = absence.since(self.reported).describe()?;
+        self.reported = absence;
+        Some(Event::Notice { message })
     }
 
     /// Returns where the run stands.

@@ -13,10 +13,12 @@
 //! - [`errands`] does what such a command asks for: notes, signs, the doctor, debugging.
 //! - `live` does what cannot wait for that: it lets commands reach a host, and queues messages.
 //! - [`preflight`] looks from inside of a sandbox whether its walls stand, before work goes on there.
+//! - `running_time` waits without counting stops of the process.
 //! - [`replies`] reads what a model answered in an earlier run.
 
 mod actions;
 mod agent;
+mod attend;
 mod baseline;
 mod capture;
 mod clean_room;
@@ -42,6 +44,7 @@ pub mod replies;
 mod reservation;
 mod rules;
 pub mod run;
+mod running_time;
 mod steps;
 pub mod store;
 mod torn;

@@ -19,6 +19,7 @@ use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
 use tokio::sync::watch;
 
+pub(crate) use crate::attend::{attend, heartbeat};
 use crate::contract::{Pinned, Taken};
 use crate::control::{Control, Door};
 use crate::delivery::approved_by_resuming;
@@ -26,7 +27,7 @@ use crate::error::RunError;
 use crate::git::{HostGit, HostRepo, WorkTree};
 use crate::iteration;
 use crate::journal::Journal;
-use crate::live::{self, answer};
+use crate::live;
 use crate::mailbox::Mailbox;
 use crate::prepare;
 use crate::steps::Now;
@@ -464,26 +465,4 @@ impl Run {
             .saturating_sub(self.journal.active())
             .max(Duration::from_secs(1))
     }
-}
-
-/// Waits for work to end while listening to people; dropping it is what a stop does.
-pub(crate) async fn attend<T>(
-    journal: &mut Journal,
-    control: &mut Control,
-    work: impl Future<Output = T>,
-) -> Result<T, RunError> {
-    let mut work = std::pin::pin!(work);
-    loop {
-        tokio::select! {
-            done = &mut work => return Ok(done),
-            call = control.next() => answer(journal, control, call)?,
-            () = tokio::time::sleep(Control::HEARTBEAT) => drop(journal.append(Event::StillActive {})?),
-        }
-    }
-}
-
-/// Returns the pace at which a run says that it still works on something.
-pub(crate) fn heartbeat() -> tokio::time::Interval {
-    let first = tokio::time::Instant::now() + Control::HEARTBEAT;
-    tokio::time::interval_at(first, Control::HEARTBEAT)
 }

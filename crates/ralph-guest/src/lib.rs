@@ -4,6 +4,7 @@
 //!   uses it on the host, the guest inside of a container.
 //! - [`files`] reads, writes, lists and removes below one directory, and nothing leads out of it.
 //! - [`probe`] probes the network from inside of a sandbox.
+//! - [`running_time`] measures the time without stops of the process and sleep of the machine.
 //! - [`wire`] is how the host and the guest speak: many streams over one connection.
 //! - [`cgroup`] reads what the kernel refused to a command.
 //! - `launch` confines a command of the local sandbox before it starts.
@@ -18,6 +19,7 @@ pub mod files;
 #[cfg(target_os = "linux")]
 pub mod launch;
 pub mod probe;
+pub mod running_time;
 #[cfg(target_os = "linux")]
 pub mod serve;
 pub mod wire;

@@ -1,21 +1,18 @@
 //! The machine's time.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ralph_core::ports::Clock;
+use ralph_core::ports::{Absence, Clock};
+use ralph_guest::running_time;
 
-/// Tells the machine's time; durations are measured from the moment it was made.
+/// Reports the machine's time, and the running time of this process.
 #[derive(Debug, Clone, Copy)]
-pub struct SystemClock {
-    start: Instant,
-}
+pub struct SystemClock;
 
 impl SystemClock {
-    /// Starts measuring now.
+    /// Returns the clock of this process.
     pub fn start() -> Self {
-        Self {
-            start: Instant::now(),
-        }
+        Self
     }
 }
 
@@ -25,6 +22,11 @@ impl Clock for SystemClock {
     }
 
     fn monotonic(&self) -> Duration {
-        self.start.elapsed()
+        running_time::now()
+    }
+
+    fn absence(&self) -> Absence {
+        let running_time::Absence { stopped, asleep } = running_time::absence();
+        Absence { stopped, asleep }
     }
 }

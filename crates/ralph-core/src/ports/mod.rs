@@ -12,7 +12,7 @@ mod sandbox;
 mod scm;
 
 pub use agent::{Agent, AgentCommand, AgentEnd, AgentEvent, AgentReader, AgentReport, Patience};
-pub use clock::Clock;
+pub use clock::{Absence, Clock};
 pub use confinement::{Confinement, MemoryLimit, StateHiding};
 pub use gate::{Allowance, CREDENTIALS, GateNews, Gatekeeper, ProviderFailure};
 pub use model::{Finish, LONGEST_RETRY_WAIT, Model, ModelError, ModelRequest, Reply, Usage};

@@ -1,5 +1,7 @@
 //! The iterations of a run: what they cost, what they changed, and what they say about circling.
 
+use std::time::Duration;
+
 use super::{OpenIteration, RunState};
 use crate::event::{DiffSize, Event, Metrics, Record};
 use crate::mitigation::Step;
@@ -13,7 +15,8 @@ impl RunState {
         match &record.event {
             Event::IterationStarted { iteration, head } => {
                 self.iteration = *iteration;
-                self.open = Some(OpenIteration::new(*iteration, head.clone(), record.at));
+                let active = Duration::from_millis(record.active_ms);
+                self.open = Some(OpenIteration::new(*iteration, head.clone(), active));
             }
             Event::ModelAsked { .. } | Event::AgentStarted { .. } => self.note_prompt(),
             Event::ModelReplied {

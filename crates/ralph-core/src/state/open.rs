@@ -1,6 +1,7 @@
 //! The iteration that was started and not finished: what a restart has to know of it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::event::{ActionResult, Event};
 use crate::gutter::{Facts, Failure};
@@ -16,8 +17,8 @@ pub struct OpenIteration {
     pub number: u32,
     /// The branch's commit when it began.
     pub head: CommitId,
-    /// When it began.
-    pub started_at: jiff::Timestamp,
+    /// The active time of the run when it began: dates can jump.
+    pub active_before: Duration,
     /// Model calls that were begun.
     pub attempts: u32,
     /// Whether the model was asked and has not answered.
@@ -57,11 +58,11 @@ pub struct OpenIteration {
 }
 
 impl OpenIteration {
-    pub(super) fn new(number: u32, head: CommitId, started_at: jiff::Timestamp) -> Self {
+    pub(super) fn new(number: u32, head: CommitId, active_before: Duration) -> Self {
         Self {
             number,
             head,
-            started_at,
+            active_before,
             attempts: 0,
             waiting: false,
             replies: 0,

@@ -55,7 +55,7 @@ impl Run {
         self.hear_gate()?;
         self.set_allowance();
         let started = self.outside.clock.monotonic();
-        let pulse = Pulse::new();
+        let pulse = Pulse::new(self.outside.clock.clone());
         let (sender, events) = channel();
         let capture = Capture::new(&self.outside.redactor);
         let mut sink = AgentSink::new(agent.reader(), capture, pulse.clone(), sender);
@@ -393,11 +393,29 @@ mod tests {
         }))
     }
 
+    /// A clock that stands still.
+    struct Still;
+
+    impl ralph_core::ports::Clock for Still {
+        fn now(&self) -> jiff::Timestamp {
+            jiff::Timestamp::UNIX_EPOCH
+        }
+
+        fn monotonic(&self) -> Duration {
+            Duration::ZERO
+        }
+    }
+
     fn judged(watched: Watched, says: Option<&AgentEnd>) -> (AgentEnd, bool) {
         let (sender, _events) = channel();
         let capture = Capture::new(&Redactor::new(Vec::new()));
         let reader = Box::new(Says(says.cloned()));
-        let mut sink = AgentSink::new(reader, capture, Pulse::new(), sender);
+        let mut sink = AgentSink::new(
+            reader,
+            capture,
+            Pulse::new(std::sync::Arc::new(Still)),
+            sender,
+        );
         let worked = judge(watched, &mut sink).unwrap();
         (worked.end, worked.broke_off)
     }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ralph_core::ports::{AgentEvent, AgentReader, OutputSink, Stream};
+use ralph_core::ports::{AgentEvent, AgentReader, Clock, OutputSink, Stream};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::capture::Capture;
@@ -17,9 +17,9 @@ const MAX_TOOLS: usize = 1_000;
 const MAX_EVENTS: usize = 5_000;
 
 /// What is known about a working agent without asking it.
-#[derive(Debug)]
 pub(super) struct Pulse {
-    begun: Instant,
+    clock: Arc<dyn Clock>,
+    begun: Duration,
     /// Milliseconds after the beginning at which something came last, or until which nothing can be
     /// expected; 0 before that.
     last: AtomicU64,
@@ -27,23 +27,29 @@ pub(super) struct Pulse {
 }
 
 impl Pulse {
-    pub(super) fn new() -> Arc<Self> {
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
         Arc::new(Self {
-            begun: Instant::now(),
+            begun: clock.monotonic(),
+            clock,
             last: AtomicU64::new(0),
             done: AtomicBool::new(false),
         })
     }
 
+    /// Returns the running time since the agent was started: a stop of this process is no silence.
+    fn elapsed(&self) -> Duration {
+        self.clock.monotonic().saturating_sub(self.begun)
+    }
+
     /// Says that the agent is alive.
     pub(super) fn beat(&self) {
-        let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let now = u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last.fetch_max(now.max(1), Ordering::Relaxed);
     }
 
     /// Says that nothing can be expected from it for so long: its provider told it to wait.
     fn excuse(&self, wait: Duration) {
-        let until = self.begun.elapsed().saturating_add(wait);
+        let until = self.elapsed().saturating_add(wait);
         let until = u64::try_from(until.as_millis()).unwrap_or(u64::MAX);
         self.last.fetch_max(until, Ordering::Relaxed);
     }
@@ -51,10 +57,7 @@ impl Pulse {
     /// Returns how long nothing has come that could be expected, and whether anything ever came.
     pub(super) fn silence(&self) -> (Duration, bool) {
         let last = self.last.load(Ordering::Relaxed);
-        let since = self
-            .begun
-            .elapsed()
-            .saturating_sub(Duration::from_millis(last));
+        let since = self.elapsed().saturating_sub(Duration::from_millis(last));
         (since, last > 0)
     }
 

@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::event::Event;
-use ralph_core::ports::{Agent, AgentEvent, Exec, ExecOutcome, Gatekeeper, Patience, SandboxError};
+use ralph_core::ports::{
+    Agent, AgentEvent, Clock, Exec, ExecOutcome, Gatekeeper, Patience, SandboxError,
+};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::time::MissedTickBehavior;
 
 use super::sink::{AgentSink, Pulse};
 use super::talk::Talk;
@@ -62,7 +65,9 @@ impl Run {
         let (talk, mut input) = Talk::begin(agent, &self.outside.redactor, &pulse);
         let mut beat = heartbeat();
         let mut look = tokio::time::interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut done_at = None;
+        let clock = self.outside.clock.clone();
         let (journal, control) = (&mut self.journal, &mut self.control);
         let watched = {
             let mut running = self.sandbox.converse(exec, &mut input, sink);
@@ -80,6 +85,7 @@ impl Run {
                     },
                     _ = beat.tick() => drop(journal.append(Event::StillActive {})?),
                     _ = look.tick() => {
+                        journal.report_absence()?;
                         let heard = match &gate {
                             Some(gate) => take_news(journal, &**gate)?,
                             None => Heard::default(),
@@ -91,7 +97,7 @@ impl Run {
                             break Ok(Watched::Cut(Cut::Refused(status)));
                         }
                         talk.say_what_waits(journal)?;
-                        if let Some(cut) = overdue(&pulse, patience, &mut done_at) {
+                        if let Some(cut) = overdue(&*clock, &pulse, patience, &mut done_at) {
                             break Ok(Watched::Cut(cut));
                         }
                     }
@@ -141,13 +147,15 @@ pub(super) fn channel() -> (
 }
 
 fn overdue(
+    clock: &dyn Clock,
     pulse: &Pulse,
     patience: Patience,
-    done_at: &mut Option<tokio::time::Instant>,
+    done_at: &mut Option<Duration>,
 ) -> Option<Cut> {
     if pulse.is_done() {
-        let since = done_at.get_or_insert_with(tokio::time::Instant::now);
-        return (since.elapsed() > patience.after).then_some(Cut::Lingering);
+        let now = clock.monotonic();
+        let since = *done_at.get_or_insert(now);
+        return (now.saturating_sub(since) > patience.after).then_some(Cut::Lingering);
     }
     *done_at = None;
     let (silence, has_begun) = pulse.silence();

@@ -18,6 +18,7 @@ use crate::journal::millis;
 use crate::redaction;
 use crate::reservation::{Reserved, reserve};
 use crate::run::attend;
+use crate::running_time;
 use crate::steps::said;
 use crate::steps::waiting::chance;
 
@@ -172,7 +173,8 @@ impl Desk<'_> {
             let started = self.outside.clock.monotonic();
             self.tell_question(doctor, question, reserved.usage)?;
             let asking = doctor.model.ask(&reserved.request);
-            let asking = tokio::time::timeout(self.time_left(PATIENCE), asking);
+            let clock = self.outside.clock.clone();
+            let asking = running_time::timeout(&*clock, self.time_left(PATIENCE), asking);
             let heard = attend(self.journal, self.control, asking).await?;
             let error = match heard {
                 Ok(Ok(reply)) => {
@@ -196,7 +198,8 @@ impl Desk<'_> {
             let Some(pause) = retry else {
                 return Ok(None);
             };
-            attend(self.journal, self.control, tokio::time::sleep(pause)).await?;
+            let sleeping = running_time::sleep(&*clock, pause);
+            attend(self.journal, self.control, sleeping).await?;
         }
         Ok(None)
     }

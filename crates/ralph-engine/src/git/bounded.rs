@@ -15,6 +15,8 @@ use super::GitError;
 
 /// The longest that one git command may take: the first fetch of a large repository takes minutes.
 const MAX_TIME: Duration = Duration::from_mins(30);
+/// How long to wait for a git command whose timer has expired.
+const AFTER_A_STOP: Duration = Duration::from_secs(2);
 /// The most private memory of one git process. Packs are mapped and do not count.
 const MAX_MEMORY: u64 = 2 << 30;
 /// The most that is read of what one git command prints.
@@ -51,7 +53,12 @@ async fn run(
     limit: u64,
 ) -> Result<Option<Output>, GitError> {
     let running = RunningGit::start(command, input)?;
-    let ended = tokio::time::timeout(MAX_TIME, running.attend(input, limit)).await;
+    let mut attending = std::pin::pin!(running.attend(input, limit));
+    let mut ended = tokio::time::timeout(MAX_TIME, &mut attending).await;
+    if ended.is_err() {
+        // The timer also expires while this process is stopped, and git may have ended meanwhile.
+        ended = tokio::time::timeout(AFTER_A_STOP, attending).await;
+    }
     let ended = ended.map_err(|_| GitError::TimedOut {
         command: name.to_owned(),
         after: MAX_TIME,

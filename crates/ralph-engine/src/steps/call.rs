@@ -19,6 +19,7 @@ use crate::error::RunError;
 use crate::journal::millis;
 use crate::reservation::{Reserved, reserve};
 use crate::run::{Run, attend};
+use crate::running_time;
 
 impl Run {
     /// Asks until there is a reply; none if the time is used up. Provider errors use up no iterations.
@@ -87,7 +88,8 @@ impl Run {
             }
             Some(OutageStep::Retry(delay)) => {
                 self.tell_failure(&error, Some(delay))?;
-                let sleeping = tokio::time::sleep(delay.min(self.time_left()));
+                let clock = self.outside.clock.clone();
+                let sleeping = running_time::sleep(&*clock, delay.min(self.time_left()));
                 attend(&mut self.journal, &mut self.control, sleeping).await
             }
             Some(OutageStep::Wait(delay)) => {
@@ -172,7 +174,8 @@ impl Run {
         request: &ModelRequest,
     ) -> Result<Option<Result<Reply, ModelError>>, RunError> {
         let model = self.outside.model.clone();
-        let asking = tokio::time::timeout(self.time_left(), model.ask(request));
+        let clock = self.outside.clock.clone();
+        let asking = running_time::timeout(&*clock, self.time_left(), model.ask(request));
         let heard = attend(&mut self.journal, &mut self.control, asking).await?;
         if heard.is_err() {
             self.charge_abandoned_call()?;

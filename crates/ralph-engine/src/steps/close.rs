@@ -17,6 +17,7 @@ use crate::capture::Captured;
 use crate::durable::{self, StoreError};
 use crate::error::RunError;
 use crate::git::Change;
+use crate::journal::millis;
 use crate::redaction;
 use crate::run::Run;
 use crate::store::RunDir;
@@ -187,8 +188,8 @@ impl Run {
     fn metrics(&self, performed: &Performed) -> Metrics {
         let state = self.state();
         let open = state.open.as_ref();
-        let now = self.outside.clock.now();
-        let took = open.map_or(0, |open| now.duration_since(open.started_at).as_millis());
+        let active = self.journal.active();
+        let took = open.map(|open| active.saturating_sub(open.active_before));
         let boxes: BTreeSet<&str> = self
             .pinned
             .task()
@@ -198,7 +199,7 @@ impl Run {
             .collect();
         Metrics {
             iteration: state.iteration,
-            duration_ms: u64::try_from(took).unwrap_or_default(),
+            duration_ms: took.map_or(0, millis),
             model_ms: open.map_or(0, |open| open.model_ms),
             command_ms: open.map_or(0, |open| open.command_ms),
             model_calls: open.map_or(0, |open| open.attempts),

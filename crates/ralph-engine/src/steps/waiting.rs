@@ -62,6 +62,7 @@ impl Run {
     ) -> Result<(), RunError> {
         let before = self.state().status.clone();
         let until = self.outside.clock.now() + wait;
+        let begun = self.elapsed();
         let waiting = awaited.status(until, why);
         self.log_activity(&waiting.reason().unwrap_or_default())?;
         self.files.sync()?;
@@ -72,7 +73,9 @@ impl Run {
             && self.control.wish != Some(Wish::Pause)
             && self.state().wanted_profile.is_none()
         {
-            let left = Duration::try_from(until - self.outside.clock.now()).unwrap_or_default();
+            // The date decides after a sleep of the machine, but not if the clock was set back.
+            let by_date = Duration::try_from(until - self.outside.clock.now()).unwrap_or_default();
+            let left = by_date.min((begun + wait).saturating_sub(self.elapsed()));
             if left.is_zero() {
                 break;
             }
@@ -92,6 +95,11 @@ impl Run {
         self.log_activity("the model is asked again")?;
         self.boundary().await?;
         self.take_up_profile()
+    }
+
+    /// Returns how long this process has existed, with the time during which it did not run.
+    fn elapsed(&self) -> Duration {
+        self.outside.clock.monotonic() + self.outside.clock.absence().total()
     }
 }
 

@@ -13,6 +13,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at, sle
 use super::ended::{Ended, Outcome, Stream};
 use super::pipes::{Input, Meter, Output, Sink, Source};
 use super::tree::Tree;
+use crate::running_time;
 
 /// How long a command may take to end after it was asked to.
 const TERMINATION_GRACE: Duration = Duration::from_secs(2);
@@ -30,7 +31,7 @@ pub struct Bounds<S, W> {
     pub started: Instant,
     /// What it reads.
     pub input: S,
-    /// When the whole tree is killed.
+    /// When the whole tree is killed. Time during which this process is stopped does not count.
     pub timeout: Duration,
     /// How many bytes it may print before the whole tree is killed.
     pub output_limit: u64,
@@ -56,6 +57,7 @@ pub async fn attend<S: Source, K: Sink, W: Future<Output = Ended> + Send>(
         tree,
         meter: Meter::new(sink, bounds.output_limit),
         phase: Phase::Running,
+        due: running_time::now().saturating_add(bounds.timeout),
         deadline: Box::pin(sleep(bounds.timeout)),
         reaping: interval_at(Instant::now() + REAP_INTERVAL, REAP_INTERVAL),
         status: None,
@@ -105,6 +107,9 @@ struct Attendance<'a, S, K> {
     stderr: Output<ChildStderr>,
     meter: Meter<'a, K>,
     phase: Phase,
+    /// The running time at which the phase ends.
+    due: Duration,
+    /// Fires at that time, or earlier if this process was stopped.
     deadline: Pin<Box<Sleep>>,
     reaping: Interval,
     status: Option<ExitStatus>,
@@ -152,6 +157,11 @@ impl<S: Source, K: Sink> Attendance<'_, S, K> {
     }
 
     async fn deadline_passed(&mut self) {
+        let left = self.due.saturating_sub(running_time::now());
+        if !left.is_zero() {
+            self.deadline.as_mut().reset(Instant::now() + left);
+            return;
+        }
         match self.phase {
             Phase::Running => {
                 self.cut = Some(Ended::TimedOut);
@@ -170,6 +180,7 @@ impl<S: Source, K: Sink> Attendance<'_, S, K> {
 
     fn enter(&mut self, phase: Phase, grace: Duration) {
         self.phase = phase;
+        self.due = running_time::now() + grace;
         self.deadline.as_mut().reset(Instant::now() + grace);
     }
 }

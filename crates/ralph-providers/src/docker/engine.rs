@@ -4,6 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use bollard::{API_DEFAULT_VERSION, ClientVersion, Docker};
+use ralph_guest::running_time;
 
 use super::address::Address;
 use super::error::EngineError;
@@ -92,7 +93,7 @@ impl Engine {
         doing: &str,
         call: impl Future<Output = Result<T, bollard::errors::Error>>,
     ) -> Result<T, EngineError> {
-        match tokio::time::timeout(CALL_LIMIT, call).await {
+        match running_time::timeout(CALL_LIMIT, call).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(self.failure(doing, error).await),
             Err(_) => Err(EngineError::Silent {

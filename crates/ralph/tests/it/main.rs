@@ -45,6 +45,8 @@ mod stage;
 mod starting;
 mod steering;
 #[cfg(target_os = "linux")]
+mod stopped;
+#[cfg(target_os = "linux")]
 mod strace;
 mod support;
 mod talking;

@@ -6,7 +6,7 @@ use ralph_core::profile::Wire;
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
+use ralph_guest::running_time::{self, timeout_at};
 
 use super::answer::{Answer, dollars};
 use super::client::{Asking, Failure, reason, too_late};
@@ -214,7 +214,7 @@ impl Asking<'_> {
     async fn piece(
         &self,
         body: &mut Response,
-        by: Instant,
+        by: Duration,
         answer: &Answer,
     ) -> Result<Option<bytes::Bytes>, Failure> {
         match timeout_at(by, body.chunk()).await {
@@ -222,7 +222,7 @@ impl Asking<'_> {
             Ok(Err(error)) => Err(self.cut_off(answer, reason(error))),
             Err(_) => {
                 let timeouts = &self.model.settings.timeouts;
-                let late = if Instant::now() >= self.deadline {
+                let late = if running_time::now() >= self.deadline {
                     too_late("it did not come to its end", timeouts.total)
                 } else if by == self.first_byte_by() {
                     too_late("no answer began", timeouts.first_byte)

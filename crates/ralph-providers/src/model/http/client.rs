@@ -9,10 +9,10 @@ use async_trait::async_trait;
 use ralph_core::ports::{Model, ModelError, ModelRequest, Reply, Usage};
 use ralph_core::price;
 use ralph_core::profile::ReplyFormat;
+use ralph_guest::running_time::{self, timeout_at};
 use reqwest::header::{CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
 
 use super::answer::{Answer, Sent};
 use super::parameters::Parameters;
@@ -99,7 +99,7 @@ impl HttpModel {
         let asking = Asking {
             model: self,
             sent: sent(request),
-            deadline: Instant::now() + self.settings.timeouts.total,
+            deadline: running_time::now() + self.settings.timeouts.total,
         };
         let response = asking.send(request).await?;
         let status = response.status();
@@ -148,7 +148,8 @@ impl HttpModel {
 pub(super) struct Asking<'m> {
     pub(super) model: &'m HttpModel,
     pub(super) sent: Sent,
-    pub(super) deadline: Instant,
+    /// The running time of this process at which the answer must be complete.
+    pub(super) deadline: Duration,
 }
 
 impl Asking<'_> {
@@ -187,9 +188,9 @@ impl Asking<'_> {
         }
     }
 
-    pub(super) fn first_byte_by(&self) -> Instant {
+    pub(super) fn first_byte_by(&self) -> Duration {
         let total = self.model.settings.timeouts.total;
-        let begun = self.deadline - total;
+        let begun = self.deadline.saturating_sub(total);
         (begun + self.model.settings.timeouts.first_byte).min(self.deadline)
     }
 
@@ -236,8 +237,8 @@ impl Asking<'_> {
         Failure::Refused(Refusal::of(status, &text, waits::of(&headers, &value, now)))
     }
 
-    pub(super) fn next_by(&self) -> Instant {
-        (Instant::now() + self.model.settings.timeouts.idle).min(self.deadline)
+    pub(super) fn next_by(&self) -> Duration {
+        (running_time::now() + self.model.settings.timeouts.idle).min(self.deadline)
     }
 }
 

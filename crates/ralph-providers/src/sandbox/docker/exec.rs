@@ -5,10 +5,11 @@ use std::time::Duration;
 use ralph_core::ports::{Exec, ExecOutcome, InputSource, OutputSink, Program, SandboxError};
 use ralph_guest::command::{self, Source as _};
 use ralph_guest::files::Refusal;
+use ralph_guest::running_time::{self, timeout_at};
 use ralph_guest::wire::{
     Data, ExecRequest, Flow, Messages, NotOpened, Reply, Request, Sender, Stream,
 };
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::sandbox::DockerSandbox;
 use super::trouble::Symptom;
@@ -32,7 +33,7 @@ pub(super) async fn exec(
     let what = program_of(&exec.program);
     let cwd = exec.cwd.to_string();
     let patience = exec.timeout.saturating_add(AFTER_THE_TIMEOUT).min(FOREVER);
-    let deadline = started + patience;
+    let deadline = running_time::now() + patience;
     let request = Request::Exec(ExecRequest {
         program: convert::program(exec.program),
         cwd: cwd.clone(),

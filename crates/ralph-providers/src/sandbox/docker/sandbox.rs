@@ -11,6 +11,7 @@ use ralph_core::ports::{
     WriteMode,
 };
 use ralph_guest::files;
+use ralph_guest::running_time;
 use ralph_guest::wire::{Flow, Reply, Request, Stream, WriteWay};
 use tokio::sync::Mutex;
 
@@ -131,7 +132,8 @@ impl DockerSandbox {
         loop {
             tries -= 1;
             let line = self.line().await?;
-            let symptom = match tokio::time::timeout(STUCK, converse(&line, request, bytes)).await {
+            let symptom = match running_time::timeout(STUCK, converse(&line, request, bytes)).await
+            {
                 Ok(Some(answer)) => return Ok(answer),
                 Ok(None) => Symptom::HungUp,
                 Err(_) => Symptom::Silent,

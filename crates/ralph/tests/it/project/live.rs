@@ -17,7 +17,19 @@ pub(crate) struct Live<'a> {
     pub(super) child: Child,
 }
 
+impl<'a> Live<'a> {
+    /// Takes a process that the test started itself.
+    pub(crate) fn new(project: &'a Project, child: Child) -> Self {
+        Self { project, child }
+    }
+}
+
 impl Live<'_> {
+    /// Returns the number of the process.
+    pub(crate) fn pid(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_child(&self.child)
+    }
+
     /// Waits until something is true of the journal.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, is_true: impl Fn(&[Value]) -> bool) {
@@ -55,8 +67,7 @@ impl Live<'_> {
     }
 
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, signal).unwrap();
+        rustix::process::kill_process(self.pid(), signal).unwrap();
     }
 
     /// Tells whether the process is still there.

@@ -1,0 +1,46 @@
+//! Waits for work while listening to people, and looks after the run meanwhile: whether this process was
+//! stopped.
+
+use std::time::Duration;
+
+use ralph_core::event::Event;
+use tokio::time::{Interval, MissedTickBehavior};
+
+use crate::control::Control;
+use crate::error::RunError;
+use crate::journal::Journal;
+use crate::live::answer;
+
+/// How often a process checks during a wait whether it was stopped.
+const LOOK_AFTER_RUN: Duration = Duration::from_secs(1);
+
+/// Waits for work to end while listening to people; dropping it is what a stop does.
+pub(crate) async fn attend<T>(
+    journal: &mut Journal,
+    control: &mut Control,
+    work: impl Future<Output = T>,
+) -> Result<T, RunError> {
+    let mut work = std::pin::pin!(work);
+    let (mut beat, mut look) = (heartbeat(), every(LOOK_AFTER_RUN));
+    loop {
+        tokio::select! {
+            done = &mut work => return Ok(done),
+            call = control.next() => answer(journal, control, call)?,
+            _ = beat.tick() => drop(journal.append(Event::StillActive {})?),
+            _ = look.tick() => journal.report_absence()?,
+        }
+    }
+}
+
+/// Returns the pace at which a run says that it still works on something.
+pub(crate) fn heartbeat() -> Interval {
+    every(Control::HEARTBEAT)
+}
+
+/// Returns an interval whose first tick is not at once, and that does not catch up on ticks after a stop of
+/// this process.
+fn every(period: Duration) -> Interval {
+    let mut interval = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}
