@@ -1,5 +1,5 @@
-//! Waits for work while listening to people, and looks after the run meanwhile: whether this process was
-//! stopped.
+//! Waits for work while listening to people, and looks after the run meanwhile: whether this process still
+//! owns it, and whether it was stopped.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::error::RunError;
 use crate::journal::Journal;
 use crate::live::answer;
 
-/// How often a process checks during a wait whether it was stopped.
+/// How often a process checks during a wait whether it still owns the run, and whether it was stopped.
 const LOOK_AFTER_RUN: Duration = Duration::from_secs(1);
 
 /// Waits for work to end while listening to people; dropping it is what a stop does.
@@ -27,7 +27,10 @@ pub(crate) async fn attend<T>(
             done = &mut work => return Ok(done),
             call = control.next() => answer(journal, control, call)?,
             _ = beat.tick() => drop(journal.append(Event::StillActive {})?),
-            _ = look.tick() => journal.report_absence()?,
+            _ = look.tick() => {
+                journal.check_owner()?;
+                journal.report_absence()?;
+            }
         }
     }
 }

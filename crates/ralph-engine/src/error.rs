@@ -64,6 +64,9 @@ impl RunError {
                 error.hint().to_owned()
             }
             Self::Journal(JournalError::Held { .. }) => "wait for it, or send it a command".into(),
+            Self::Journal(JournalError::Lost { .. }) => {
+                "see where it stands with `ralph show`".into()
+            }
             Self::Journal(JournalError::Empty { .. } | JournalError::Damaged { .. }) => {
                 "`ralph audit` shows what is damaged; start the task again with `ralph run --new`"
                     .into()

@@ -17,7 +17,8 @@ use tokio::sync::watch;
 
 use crate::durable::{self, AppendLog, StoreError, Sync};
 use crate::redaction;
-use crate::store::{RunDir, RunLock};
+use crate::run_lock::{JournalEnd, RunLock};
+use crate::store::RunDir;
 use crate::torn;
 
 /// Why a journal cannot be used.
@@ -50,6 +51,22 @@ pub enum JournalError {
         /// That process, if it is known.
         pid: Option<u32>,
     },
+    /// The journal is not the file that this process wrote.
+    #[error("run `{run}` {}", lost_to(*pid))]
+    Lost {
+        /// The run.
+        run: String,
+        /// The process that has taken the run over, if there is one.
+        pid: Option<u32>,
+    },
+}
+
+/// Describes who has a run that this process lost.
+pub fn lost_to(pid: Option<u32>) -> String {
+    match pid {
+        Some(pid) => format!("was taken over by pid {pid}"),
+        None => "does not belong to this process any more".to_owned(),
+    }
 }
 
 /// A run's journal, open for writing. Holding one is holding the run.
@@ -61,7 +78,8 @@ pub struct Journal {
     clock: Arc<dyn Clock>,
     redactor: Redactor,
     latest: watch::Sender<u64>,
-    _lock: RunLock,
+    lock: RunLock,
+    end: JournalEnd,
     /// The part of this process's absence that is in the journal.
     reported: Absence,
 }
@@ -102,10 +120,12 @@ impl Journal {
         redactor: Redactor,
     ) -> Result<Self, JournalError> {
         dir.create()?;
-        let lock = dir.lock()?.ok_or_else(|| JournalError::Held {
-            run: plan.run.to_string(),
+        let run = plan.run.to_string();
+        let held = || JournalError::Held {
+            run: run.clone(),
             pid: None,
-        })?;
+        };
+        let mut lock = dir.lock()?.ok_or_else(held)?;
         let record = Record {
             v: VERSION,
             seq: 1,
@@ -120,6 +140,9 @@ impl Journal {
         let line = redaction::to_line(&redactor, &record, &dir.journal())?;
         // The first record appears whole or not at all: a run without one does not exist.
         durable::write(&dir.journal(), line.as_bytes())?;
+        if !lock.hold_journal()? {
+            return Err(held());
+        }
         let state = RunState::begin(&record).ok_or_else(|| JournalError::Empty {
             path: dir.journal(),
         })?;
@@ -166,6 +189,7 @@ impl Journal {
         lock: RunLock,
     ) -> Result<Self, JournalError> {
         let log = AppendLog::open(dir.journal())?;
+        let end = lock.journal_end(log.length())?;
         let reported = clock.absence();
         let mut active = ActiveTime {
             before: state.active,
@@ -181,13 +205,14 @@ impl Journal {
             clock,
             redactor,
             latest,
-            _lock: lock,
+            lock,
+            end,
             reported,
         })
     }
 
     /// Writes one event, synced.
-    pub fn append(&mut self, event: Event) -> Result<u64, StoreError> {
+    pub fn append(&mut self, event: Event) -> Result<u64, JournalError> {
         self.append_all([event])
     }
 
@@ -195,7 +220,8 @@ impl Journal {
     pub fn append_all(
         &mut self,
         events: impl IntoIterator<Item = Event>,
-    ) -> Result<u64, StoreError> {
+    ) -> Result<u64, JournalError> {
+        self.check_owner()?;
         let absence = self.unreported_absence();
         let mut text = String::new();
         let mut records = Vec::new();
@@ -224,6 +250,7 @@ impl Journal {
             records.push(record);
         }
         self.log.append(text.as_bytes(), Sync::Now)?;
+        self.end.append(text.as_bytes(), self.log.length());
         self.last = last;
         for record in &records {
             self.state.apply(record);
@@ -232,8 +259,23 @@ impl Journal {
         Ok(self.state.seq)
     }
 
+    /// Fails if this process is not the owner of the run any more: its journal was replaced, removed or
+    /// written by another process. Nothing must be written then, for the run may have another owner.
+    pub fn check_owner(&self) -> Result<(), JournalError> {
+        if self.lock.is_intact(&self.end) {
+            return Ok(());
+        }
+        let path = self.log.path();
+        let state = read(path).ok().and_then(|records| RunState::fold(&records));
+        let owner = state.and_then(|state| state.pid);
+        Err(JournalError::Lost {
+            run: self.state.plan.run.to_string(),
+            pid: owner.filter(|pid| *pid != std::process::id()),
+        })
+    }
+
     /// Records that this process was stopped or the machine slept, if that is not recorded yet.
-    pub(crate) fn report_absence(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn report_absence(&mut self) -> Result<(), JournalError> {
         match self.unreported_absence() {
             Some(notice) => self.append(notice).map(drop),
             None => Ok(()),

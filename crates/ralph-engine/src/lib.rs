@@ -6,6 +6,7 @@
 //! - [`run`] opens a run, prepares it, iterates until a verdict, obeys commands.
 //! - [`journal`] numbers the events and syncs them; [`store`] knows the directories; [`durable`]
 //!   writes files so that a crash leaves the old or the new one; `torn` puts half lines aside.
+//! - `run_lock` decides which process may write to a run.
 //! - [`contract`] pins the task file and takes up what a person changes in it.
 //! - [`workspace`] keeps the `.ralph/` files in the sandbox what the host says they are.
 //! - [`git`] moves commits as bundles, so the host never runs git in a directory an agent can write.
@@ -44,6 +45,7 @@ pub mod replies;
 mod reservation;
 mod rules;
 pub mod run;
+mod run_lock;
 mod running_time;
 mod steps;
 pub mod store;

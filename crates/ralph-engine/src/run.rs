@@ -275,6 +275,8 @@ impl Run {
         match ended {
             Ok(status) => Ok(status),
             Err(error) => {
+                // A process that lost the run writes nothing more, whatever else went wrong.
+                self.journal.check_owner()?;
                 self.hear_gate().ok();
                 self.log_activity(&error.to_string()).ok();
                 if matches!(error, RunError::Stopped) {

@@ -1,18 +1,17 @@
 //! The state directory: where runs live on the host, and how to find one.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use ralph_core::id::{Digest, RunId};
 use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
-use rustix::fs::FlockOperation;
 
 use crate::durable::{self, StoreError};
 use crate::journal::{self, JournalError};
+pub use crate::run_lock::RunLock;
 
 /// The directory with everything ralph knows, readable for the user alone.
 #[derive(Debug, Clone)]
@@ -255,37 +254,6 @@ impl RunDir {
         self.root.parent().map_or(Ok(()), durable::sync_dir)
     }
 
-    fn lock_file(&self) -> Result<File, StoreError> {
-        let path = self.root.join("lock");
-        OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(StoreError::when("open", &path))
-    }
-
-    /// Takes the run for this process; none if another process has it.
-    pub fn lock(&self) -> Result<Option<RunLock>, StoreError> {
-        let file = self.lock_file()?;
-        // Somebody asking whether the run is alive holds the lock for a moment: a few tries.
-        for _ in 0..10 {
-            if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-                return Ok(Some(RunLock { _file: file }));
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Ok(None)
-    }
-
-    /// Tells whether a process has the run.
-    pub fn is_held(&self) -> bool {
-        self.lock_file().is_ok_and(|file| {
-            rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
-        })
-    }
-
     /// Returns where the run stands, read from its journal.
     pub fn state(&self) -> Result<RunState, JournalError> {
         let records = journal::read(&self.journal())?;
@@ -298,10 +266,4 @@ impl RunDir {
     pub fn is_interrupted(&self, status: &RunStatus) -> bool {
         status.needs_process() && !self.is_held()
     }
-}
-
-/// The right to write to a run; given back when dropped or when the process dies.
-#[derive(Debug)]
-pub struct RunLock {
-    _file: File,
 }

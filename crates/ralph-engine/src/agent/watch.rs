@@ -85,6 +85,7 @@ impl Run {
                     },
                     _ = beat.tick() => drop(journal.append(Event::StillActive {})?),
                     _ = look.tick() => {
+                        journal.check_owner()?;
                         journal.report_absence()?;
                         let heard = match &gate {
                             Some(gate) => take_news(journal, &**gate)?,

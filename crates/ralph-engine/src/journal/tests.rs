@@ -10,15 +10,22 @@ use ralph_core::secret::Secret;
 use super::*;
 use crate::store::StateDir;
 
+mod ownership;
+
 /// A clock that stands still until it is told to move.
 #[derive(Default)]
 struct StandingClock {
     seconds: AtomicU64,
+    stopped: AtomicU64,
 }
 
 impl StandingClock {
     fn advance(&self, seconds: u64) {
         self.seconds.fetch_add(seconds, Ordering::Relaxed);
+    }
+
+    fn stop(&self, seconds: u64) {
+        self.stopped.fetch_add(seconds, Ordering::Relaxed);
     }
 }
 
@@ -28,6 +35,12 @@ impl Clock for StandingClock {
     }
     fn monotonic(&self) -> Duration {
         Duration::from_secs(self.seconds.load(Ordering::Relaxed))
+    }
+    fn absence(&self) -> Absence {
+        Absence {
+            stopped: Duration::from_secs(self.stopped.load(Ordering::Relaxed)),
+            ..Absence::default()
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const NAME_BITS: u32 = 48;
@@ -60,7 +61,10 @@ pub struct Mark(u64);
 impl Mark {
     /// Returns a mark for the next command in a sandbox.
     pub fn next(name: Name) -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
+        // Two processes can have the same sandbox at the same time: one that lost its run, and the one
+        // that took it over. Different first numbers keep the first from ending commands of the second.
+        static COUNT: LazyLock<AtomicU64> =
+            LazyLock::new(|| AtomicU64::new(RandomState::new().build_hasher().finish()));
         let count = COUNT.fetch_add(1, Ordering::Relaxed) & ((1 << COUNT_BITS) - 1);
         Self(name.0 << COUNT_BITS | count)
     }

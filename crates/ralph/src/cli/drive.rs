@@ -1,7 +1,7 @@
 //! Works on a run in the foreground: shows it, listens to Ctrl-C, says how it ended.
 
 use ralph_engine::error::RunError;
-use ralph_engine::journal::Journal;
+use ralph_engine::journal::{Journal, JournalError};
 use ralph_engine::run::{self, Outside};
 use ralph_engine::store::RunDir;
 use tokio::signal::unix::{SignalKind, signal};
@@ -43,7 +43,7 @@ pub(super) async fn drive(
     listening.abort();
     // The journal is closed now, so the view ends after the last record.
     showing.await.ok();
-    let status = ended.map_err(|error| broken(&dir, &error))?;
+    let status = ended.map_err(|error| broken(&dir, error))?;
     Ok(ExitCode::of(&status))
 }
 
@@ -74,7 +74,10 @@ async fn listen(interrupt: watch::Sender<bool>) {
     std::process::exit(i32::from(ExitCode::Interrupted.code()));
 }
 
-fn broken(dir: &RunDir, error: &RunError) -> CliError {
+fn broken(dir: &RunDir, error: RunError) -> CliError {
+    if let RunError::Journal(lost @ JournalError::Lost { .. }) = error {
+        return lost.into();
+    }
     let run = dir
         .root()
         .file_name()

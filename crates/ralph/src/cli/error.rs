@@ -4,7 +4,7 @@ use std::fmt;
 
 use ralph_core::secret::Redactor;
 use ralph_engine::durable::StoreError;
-use ralph_engine::journal::JournalError;
+use ralph_engine::journal::{JournalError, lost_to};
 use ralph_engine::store::FindError;
 use serde_json::json;
 
@@ -109,6 +109,14 @@ impl From<JournalError> for CliError {
                 },
                 format!("steer it with `ralph pause {run}` or `ralph stop {run}`"),
             ),
+            JournalError::Lost { run, pid } => Self {
+                what: format!("run `{run}` {}", lost_to(pid)),
+                why:
+                    "its journal was replaced, removed or changed; this process writes nothing more"
+                        .to_owned(),
+                fix: format!("see where it stands with `ralph show {run}`"),
+                code: ExitCode::Paused,
+            },
         }
     }
 }
@@ -242,6 +250,16 @@ mod tests {
                 pid: Some(7),
             }
             .into(),
+            JournalError::Lost {
+                run: "r".into(),
+                pid: Some(8),
+            }
+            .into(),
+            JournalError::Lost {
+                run: "r".into(),
+                pid: None,
+            }
+            .into(),
             JournalError::Damaged {
                 path: PathBuf::from("/j"),
                 line: 3,
@@ -260,6 +278,8 @@ ralph: `26` fits 2 runs — 26-0, 26-1 — give more characters of the id
 ralph: `26` fits 7 runs — 26-0, 26-1, 26-2, 26-3, 26-4 and 2 more — give more characters of the id
 ralph: cannot append to `/s/journal.jsonl` — no storage space — free some space and run `ralph resume`; nothing that was recorded is lost
 ralph: run `r` is taken — process 7 works on it — steer it with `ralph pause r` or `ralph stop r`
+ralph: run `r` was taken over by pid 8 — its journal was replaced, removed or changed; this process writes nothing more — see where it stands with `ralph show r`
+ralph: run `r` does not belong to this process any more — its journal was replaced, removed or changed; this process writes nothing more — see where it stands with `ralph show r`
 ralph: journal `/j` is damaged at line 3 — record 4 does not follow record 2 — put back a copy of the file, or start the task again with `ralph run --new`
 ralph: there is no place for the state directory — neither RALPH_HOME nor HOME is set — set RALPH_HOME to a directory of yours
 "]]

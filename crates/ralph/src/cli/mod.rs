@@ -35,6 +35,7 @@ mod models;
 mod network;
 mod order;
 mod output;
+mod owner;
 mod planning;
 mod preflight;
 mod profile;

@@ -13,6 +13,7 @@ use super::context::Context;
 use super::drive::drive;
 use super::error::CliError;
 use super::exit::ExitCode;
+use super::owner;
 use super::prune;
 use super::secrets;
 use super::steer;
@@ -29,10 +30,15 @@ pub(super) async fn resume(
     context: &Context,
 ) -> Result<ExitCode, CliError> {
     let dir = context.find(run)?;
+    let state = dir.state()?;
     if dir.is_held() {
+        if state.status.is_active() {
+            let why = format!("it is not paused; {}", owner::describe(&state));
+            return Err(steer::refused(&state, &Command::Resume, &why));
+        }
         return steer::run(run, &Command::Resume, context);
     }
-    let access = match dir.state()?.plan.agent {
+    let access = match state.plan.agent {
         Some(plan) => Some(agent::access(&plan, context).await?),
         None => None,
     };

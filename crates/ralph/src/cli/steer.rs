@@ -17,6 +17,7 @@ use super::context::Context;
 use super::dispatch::wait_for;
 use super::error::CliError;
 use super::exit::ExitCode;
+use super::owner;
 use crate::terminal::follow::{POLL, Reader};
 use crate::terminal::line::Line;
 
@@ -239,8 +240,9 @@ pub(super) fn silent(state: &RunState, command: &Command) -> CliError {
     CliError::runtime(
         format!("no answer from run `{id}` to {}", command.verb()),
         format!(
-            "its process has not answered within {} s",
-            PATIENCE.as_secs()
+            "it has not answered within {} s; {}",
+            PATIENCE.as_secs(),
+            owner::describe(state)
         ),
         format!("the command waits for it; see `ralph show {id}` later"),
     )

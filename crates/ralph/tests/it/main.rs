@@ -31,6 +31,8 @@ mod live_steering;
 mod looks;
 mod models;
 mod outage;
+#[cfg(target_os = "linux")]
+mod ownership;
 mod performed;
 mod poisoned;
 mod project;

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 
 use crate::project::{Live, Project, actions, finish};
@@ -97,5 +97,30 @@ fn a_stop_longer_than_the_wall_time_uses_up_no_wall_time() {
     live.end().expect(0);
     assert_not_counted(&project, begun.elapsed(), stop);
     assert_eq!(project.show()["status"], "succeeded");
+    project.audit();
+}
+
+#[test]
+fn a_stopped_program_is_named_to_those_who_wait_for_it() {
+    let project = Project::new().script(&[actions(&[crate::project::run(WAIT)]), finish()]);
+    let live = project.start();
+    live.until_event("action_started", 1);
+    let pid = live.pid();
+    kill_process(pid, Signal::STOP).unwrap();
+    let refused = project.ralph(&["resume", "last"]).expect(1);
+    let number = pid.as_raw_pid();
+    let why = format!(
+        "it is not paused; process {number} works on it and is stopped; `kill -CONT {number}` lets it continue"
+    );
+    assert!(refused.stderr.contains(&why), "{}", refused.stderr);
+    let silent = project.ralph(&["pause", "last"]).expect(1);
+    let why = format!("process {number} works on it and is stopped");
+    assert!(silent.stderr.contains(&why), "{}", silent.stderr);
+    kill_process(pid, Signal::CONT).unwrap();
+    // The command that waited for it is obeyed.
+    fs::write(project.sandbox().join("go"), "").unwrap();
+    live.until_status("paused");
+    project.ralph(&["resume", "last"]).expect(0);
+    live.end().expect(0);
     project.audit();
 }

@@ -1,12 +1,14 @@
 //! Reads the body of an answer: events or a whole, whatever its content type says.
 
+use std::time::Duration;
+
 use ralph_core::money::Usd;
 use ralph_core::ports::{Finish, Reply};
 use ralph_core::profile::Wire;
+use ralph_guest::running_time::{self, timeout_at};
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
-use ralph_guest::running_time::{self, timeout_at};
 
 use super::answer::{Answer, dollars};
 use super::client::{Asking, Failure, reason, too_late};

@@ -1,0 +1,173 @@
+//! The lock of a run: which process may write to its journal.
+//!
+//! Two files are locked with `flock`: `lock`, which exists before the journal, and the journal itself. A
+//! lock belongs to an open file, not to its name. A process that removes the file `lock` therefore does
+//! not get the run while its owner lives: the journal is still locked. The owner in turn compares the
+//! journal with its own writes before each record, so that it does not write to a file that was replaced.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+
+use crate::durable::StoreError;
+use crate::store::RunDir;
+
+/// How often a lock is tried: a process that asks whether a run is held has the lock for a moment.
+const TRIES: usize = 10;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The right to write to a run; given back when dropped or when the process dies.
+#[derive(Debug)]
+pub struct RunLock {
+    _file: File,
+    path: PathBuf,
+    /// The journal; none until it is created.
+    journal: Option<File>,
+}
+
+/// The end of a journal as its owner wrote it.
+#[derive(Debug)]
+pub(crate) struct JournalEnd {
+    /// The length of the whole file.
+    length: u64,
+    /// The last bytes of it.
+    bytes: Vec<u8>,
+}
+
+impl JournalEnd {
+    /// How many bytes are compared: a record ends with its event, which follows the hash of the record
+    /// before it.
+    const COMPARED: usize = 1024;
+
+    /// Records that `text` was appended and that the file has this length now.
+    pub(crate) fn append(&mut self, text: &[u8], length: u64) {
+        self.bytes.extend_from_slice(text);
+        let over = self.bytes.len().saturating_sub(Self::COMPARED);
+        self.bytes.drain(..over);
+        self.length = length;
+    }
+}
+
+impl RunDir {
+    fn lock_path(&self) -> PathBuf {
+        self.root().join("lock")
+    }
+
+    fn lock_file(&self) -> Result<File, StoreError> {
+        let path = self.lock_path();
+        OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(StoreError::when("open", &path))
+    }
+
+    /// Takes the run for this process; none if another process has it.
+    pub fn lock(&self) -> Result<Option<RunLock>, StoreError> {
+        for _ in 0..TRIES {
+            if let Some(lock) = self.try_lock()? {
+                return Ok(Some(lock));
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(None)
+    }
+
+    fn try_lock(&self) -> Result<Option<RunLock>, StoreError> {
+        let file = self.lock_file()?;
+        if !is_free(&file) || !is_at(&file, &self.lock_path()) {
+            return Ok(None);
+        }
+        let mut lock = RunLock {
+            _file: file,
+            path: self.journal(),
+            journal: None,
+        };
+        let is_held = lock.path.exists() && !lock.try_hold_journal()?;
+        Ok((!is_held).then_some(lock))
+    }
+
+    /// Tells whether a process has the run.
+    pub fn is_held(&self) -> bool {
+        let is_locked = |file: File| {
+            let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared);
+            locked == Err(Errno::WOULDBLOCK)
+        };
+        self.lock_file().is_ok_and(is_locked) || File::open(self.journal()).is_ok_and(is_locked)
+    }
+}
+
+impl RunLock {
+    /// Locks the journal, too, once it is there; false if another process has it.
+    pub(crate) fn hold_journal(&mut self) -> Result<bool, StoreError> {
+        for _ in 0..TRIES {
+            if self.try_hold_journal()? {
+                return Ok(true);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(false)
+    }
+
+    fn try_hold_journal(&mut self) -> Result<bool, StoreError> {
+        let journal = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .open(&self.path)
+            .map_err(StoreError::when("open", &self.path))?;
+        if !is_free(&journal) || !is_at(&journal, &self.path) {
+            return Ok(false);
+        }
+        self.journal = Some(journal);
+        Ok(true)
+    }
+
+    /// Returns the end of the journal as it is now.
+    pub(crate) fn journal_end(&self, length: u64) -> Result<JournalEnd, StoreError> {
+        let compared = length.min(JournalEnd::COMPARED as u64);
+        let mut bytes = vec![0; usize::try_from(compared).unwrap_or_default()];
+        let read = self.journal.as_ref().map_or(Ok(()), |journal| {
+            journal.read_exact_at(&mut bytes, length - compared)
+        });
+        read.map_err(StoreError::when("read", &self.path))?;
+        Ok(JournalEnd { length, bytes })
+    }
+
+    /// Tells whether the journal's name still leads to the locked file, and the file ends as this process
+    /// wrote it.
+    pub(crate) fn is_intact(&self, end: &JournalEnd) -> bool {
+        let Some(journal) = &self.journal else {
+            return false;
+        };
+        let is_long = journal
+            .metadata()
+            .is_ok_and(|about| about.len() == end.length);
+        is_long && is_at(journal, &self.path) && ends_with(journal, end).unwrap_or(false)
+    }
+}
+
+fn ends_with(file: &File, end: &JournalEnd) -> io::Result<bool> {
+    let mut bytes = vec![0; end.bytes.len()];
+    file.read_exact_at(&mut bytes, end.length - end.bytes.len() as u64)?;
+    Ok(bytes == end.bytes)
+}
+
+/// Locks a file unless another process has locked it.
+fn is_free(file: &File) -> bool {
+    rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+/// Tells whether a name leads to this open file.
+fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(open), Ok(named)) = (file.metadata(), fs::metadata(path)) else {
+        return false;
+    };
+    (open.dev(), open.ino()) == (named.dev(), named.ino())
+}
