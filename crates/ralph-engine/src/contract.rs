@@ -290,7 +290,7 @@ fn keep(dir: &RunDir, digest: &Digest, task: &TaskFile) -> Result<(), StoreError
     let path = dir.kept_contract(digest);
     path.parent().map_or(Ok(()), durable::make_dir)?;
     let text = task.with_ticks(&BTreeSet::new());
-    durable::write(&path, text.as_bytes())
+    durable::write_shared(&path, text.as_bytes())
 }
 
 fn read(path: &std::path::Path) -> Option<(Vec<u8>, Digest)> {

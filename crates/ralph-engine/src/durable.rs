@@ -1,9 +1,12 @@
 //! Writing files so that a crash at any moment leaves either the old content or the new.
 
 use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use ralph_core::event::LogMark;
@@ -62,13 +65,30 @@ pub fn make_dir(path: &Path) -> Result<(), StoreError> {
         .map_err(StoreError::when("create", path))
 }
 
-/// Writes a file that is on disk, whole, when this returns.
+/// Writes a file that is on disk, whole, when this returns. Only one process may write it at a time.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let temporary = temporary_name(path);
-    let file = write_unsynced(&temporary, bytes)?;
+    replace(path, &temporary_name(path, ""), bytes)
+}
+
+/// Writes a file like [`write()`] that several processes may write at the same time: one of them wins.
+pub fn write_shared(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let temporary = temporary_name(path, &format!(".{:016x}-{count}", *PROCESS));
+    let replaced = replace(path, &temporary, bytes);
+    if replaced.is_err() {
+        // No later write overwrites it.
+        fs::remove_file(&temporary).ok();
+    }
+    replaced
+}
+
+fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let file = write_unsynced(temporary, bytes)?;
     file.sync_all()
-        .map_err(StoreError::when("sync", &temporary))?;
-    rename(&temporary, path)
+        .map_err(StoreError::when("sync", temporary))?;
+    rename(temporary, path)
 }
 
 /// Renames a file or directory in its directory, and syncs the directory.
@@ -247,9 +267,9 @@ pub fn tail(path: &Path, max_bytes: u64) -> Result<String, StoreError> {
     }
 }
 
-fn temporary_name(path: &Path) -> PathBuf {
+fn temporary_name(path: &Path, writer: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.tmp"))
+    path.with_file_name(format!(".{name}{writer}.tmp"))
 }
 
 #[cfg(test)]
@@ -263,6 +283,25 @@ mod tests {
         write(&path, b"a much longer first version").unwrap();
         write(&path, b"second").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"second");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn writes_of_the_same_file_at_the_same_time_do_not_meet() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("shared");
+        thread::scope(|scope| {
+            for letter in b'a'..=b'h' {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        write_shared(path, &[letter; 4096]).unwrap();
+                    }
+                });
+            }
+        });
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!(bytes, [bytes[0]; 4096]);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 

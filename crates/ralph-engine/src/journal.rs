@@ -138,6 +138,11 @@ impl Journal {
             },
         };
         let line = redaction::to_line(&redactor, &record, &dir.journal())?;
+        if dir.journal().exists() {
+            let exists = io::Error::from(io::ErrorKind::AlreadyExists);
+            return Err(StoreError::when("create", &dir.journal())(exists).into());
+        }
+        dir.record_order()?;
         // The first record appears whole or not at all: a run without one does not exist.
         durable::write(&dir.journal(), line.as_bytes())?;
         if !lock.hold_journal()? {

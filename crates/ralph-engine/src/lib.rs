@@ -6,7 +6,8 @@
 //! - [`run`] opens a run, prepares it, iterates until a verdict, obeys commands.
 //! - [`journal`] numbers the events and syncs them; [`store`] knows the directories; [`durable`]
 //!   writes files so that a crash leaves the old or the new one; `torn` puts half lines aside.
-//! - `run_lock` decides which process may write to a run.
+//! - `run_lock` decides which process may write to a run; [`creation`] keeps runs that are created at the same
+//!   time apart and records their order.
 //! - [`contract`] pins the task file and takes up what a person changes in it.
 //! - [`workspace`] keeps the `.ralph/` files in the sandbox what the host says they are.
 //! - [`git`] moves commits as bundles, so the host never runs git in a directory an agent can write.
@@ -25,6 +26,7 @@ mod capture;
 mod clean_room;
 pub mod contract;
 mod control;
+pub mod creation;
 mod delivery;
 mod desk;
 mod doctor;

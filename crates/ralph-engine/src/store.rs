@@ -96,7 +96,7 @@ impl StateDir {
         }
     }
 
-    /// Returns all runs, oldest first.
+    /// Returns all runs in the order of their creation, oldest first.
     pub fn runs(&self) -> Result<Vec<RunId>, StoreError> {
         let runs = self.root.join("runs");
         let entries = match fs::read_dir(&runs) {
@@ -110,13 +110,12 @@ impl StateDir {
                 });
             }
         };
-        let mut ids: Vec<RunId> = entries
+        let ids: Vec<RunId> = entries
             .filter_map(Result::ok)
             .filter_map(|entry| RunId::parse(&entry.file_name().to_string_lossy()))
             .filter(|id| self.run(id).journal().exists())
             .collect();
-        ids.sort();
-        Ok(ids)
+        Ok(self.sort_by_creation(ids))
     }
 
     /// Finds a run by id, unique prefix, task id (its newest run) or `last`.

@@ -24,6 +24,17 @@ pub(crate) enum Delivered {
     Waiting(PauseReason),
 }
 
+/// The files of a run that are saved beside its branch.
+const SAVED: [&str; 5] = [
+    "journal.jsonl",
+    "ralph_task.md",
+    "contracts",
+    "files",
+    "iterations",
+];
+/// How often saving is tried: runs of the same task save under the same ref.
+const SAVING_TRIES: usize = 20;
+
 impl Run {
     /// Publishes what is due and tells whether the run has succeeded.
     pub(crate) async fn deliver(
@@ -315,21 +326,22 @@ impl Run {
         let reference = format!("refs/ralph/{}", self.state().plan.task_id);
         let remote = self.outside.scm.remote().to_owned();
         let message = format!("State of run {}\n", self.state().plan.run);
+        let (dir, repo) = (self.dir.root(), &self.repo);
+        let snapshot = || repo.snapshot(dir, &SAVED, &reference, &message);
         let saved = async {
-            self.repo.adopt(&remote, &reference).await?;
-            let paths = [
-                "journal.jsonl",
-                "ralph_task.md",
-                "contracts",
-                "files",
-                "iterations",
-            ];
-            let commit = self
-                .repo
-                .snapshot(self.dir.root(), &paths, &reference, &message)
-                .await?;
-            self.repo.push(&remote, &commit, &reference).await?;
-            Ok::<_, RunError>(commit)
+            repo.adopt(&remote, &reference).await?;
+            let mut commit = snapshot().await?;
+            let mut pushed = repo.push(&remote, &commit, &reference).await;
+            for _ in 1..SAVING_TRIES {
+                if pushed.is_ok() {
+                    break;
+                }
+                // Another run of the same task may have saved its files in the meantime.
+                repo.adopt_newest(&remote, &reference).await?;
+                commit = snapshot().await?;
+                pushed = repo.push(&remote, &commit, &reference).await;
+            }
+            pushed.map(|()| commit)
         };
         let event = match saved.await {
             Ok(commit) => Event::StateSaved { reference, commit },

@@ -48,7 +48,7 @@ impl HostGit {
     ) -> Result<Self, durable::StoreError> {
         let current = std::fs::read(&config).is_ok_and(|text| text == CONFIG.as_bytes());
         if !current {
-            durable::write(&config, CONFIG.as_bytes())?;
+            durable::write_shared(&config, CONFIG.as_bytes())?;
         }
         Ok(Self::found(path, config, home))
     }
@@ -425,10 +425,18 @@ impl HostRepo {
             .run(&["rev-parse", "--verify", "--quiet", reference])
             .await
             .is_ok();
-        if known || self.remote_ref(remote, reference).await?.is_none() {
+        if known {
             return Ok(());
         }
-        let refspec = format!("{reference}:{reference}");
+        self.adopt_newest(remote, reference).await
+    }
+
+    /// Brings a ref of a remote here, if it is there. It replaces the one that is here.
+    pub async fn adopt_newest(&self, remote: &str, reference: &str) -> Result<(), GitError> {
+        if self.remote_ref(remote, reference).await?.is_none() {
+            return Ok(());
+        }
+        let refspec = format!("+{reference}:{reference}");
         self.run(&["fetch", "--quiet", "--no-tags", remote, &refspec])
             .await
             .map(drop)

@@ -8,9 +8,10 @@ use ralph_core::image::Effort;
 
 use super::args::{Again, DemoArgs, RunArgs};
 use super::context::Context;
+use super::creating::Beside;
 use super::error::CliError;
 use super::exit::ExitCode;
-use super::{planning, run};
+use super::{creating, planning, run};
 use crate::wire::Wiring;
 
 /// The project as it is before the run.
@@ -37,30 +38,17 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, C
          one early claim of success. The sandbox, git, the checks and the clean room are real.\n\n",
         dir.display()
     ))?;
-    let run_args = RunArgs {
-        file: dir.join("ralph_task.md"),
-        repo: None,
-        sandbox: None,
-        engine: None,
-        agent: None,
-        profile: None,
-        model: Some(format!("scripted:{}", dir.join("replies.jsonl").display())),
-        rebuild: false,
-        dry_run: false,
-        json: false,
-        again: Again {
-            new: true,
-            resume: false,
-        },
-    };
+    let run_args = arguments(&dir);
     let (file, task) = planning::read_task(&run_args.file, context)?;
     let ways = (context, &wiring);
-    let planned = planning::plan(&run_args, file, task, None, ways).await?;
+    let mut planned = planning::plan(&run_args, file, task, None, ways).await?;
+    creating::reserve(&mut planned.plan, &wiring)?;
     let (id, branch) = (planned.plan.run.clone(), planned.plan.branch.clone());
     let work = run::Work {
         planned,
         access: None,
         effort: Effort::Reuse,
+        beside: Beside::Others,
         is_json: run_args.json,
     };
     let code = Box::pin(run::start(work, context, &wiring)).await?;
@@ -82,6 +70,26 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, C
         journal = files.journal().display(),
     ))?;
     Ok(code)
+}
+
+/// Returns the command line of the run.
+fn arguments(dir: &Path) -> RunArgs {
+    RunArgs {
+        file: dir.join("ralph_task.md"),
+        repo: None,
+        sandbox: None,
+        engine: None,
+        agent: None,
+        profile: None,
+        model: Some(format!("scripted:{}", dir.join("replies.jsonl").display())),
+        rebuild: false,
+        dry_run: false,
+        json: false,
+        again: Again {
+            new: true,
+            resume: false,
+        },
+    }
 }
 
 /// Makes a directory that nobody had before.

@@ -17,6 +17,7 @@ mod checks;
 mod completions;
 mod container;
 mod context;
+mod creating;
 mod debug;
 mod demo;
 mod diagnose;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ralph_core::id::{CommitId, RunId};
+use ralph_core::id::CommitId;
 use ralph_core::lint::{self, Finding, Severity};
 use ralph_core::plan::{Delivery, Engine, RunPlan};
 use ralph_core::ports::SandboxProvider;
@@ -18,6 +18,7 @@ use super::agent_script;
 use super::args::RunArgs;
 use super::container;
 use super::context::Context;
+use super::creating::new_id;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::lint as lint_command;
@@ -120,7 +121,7 @@ pub(super) async fn plan(
     }
     let title = (task.title.clone()).unwrap_or_else(|| contract.task_id.to_string());
     let wanted = contract.branch(task.title.as_deref());
-    let branch = free_branch(&wanted, &source, &git, wiring).await?;
+    let branch = free_branch(&wanted, &source.path, &git, wiring).await?;
     let mut notices = source.notices(&git, &file).await;
     let network = network::of_run(&sandbox, access, &source, &git, context).await?;
     let (network, idle_list) = network.unzip();
@@ -192,18 +193,6 @@ fn delivery(contract: &Contract) -> Delivery {
     } else {
         Delivery::Branch
     }
-}
-
-/// Makes the id of a run. Ids sort by the millisecond in which they were made; what is left of the
-/// last part is chance.
-fn new_id(now: jiff::Timestamp) -> RunId {
-    use std::hash::{BuildHasher as _, Hasher as _};
-    let hash = std::collections::hash_map::RandomState::new()
-        .build_hasher()
-        .finish();
-    let millisecond = u64::from(now.subsec_millisecond().unsigned_abs());
-    let last = (millisecond << 6) | (hash & 0x3f);
-    RunId::new(now, u16::try_from(last).unwrap_or_default())
 }
 
 /// Returns what git says about its version.
@@ -445,15 +434,15 @@ async fn base_commit(path: &Path, branch: &str, git: &HostGit) -> Result<CommitI
 }
 
 /// Returns the wanted branch name, or the next one with `-v2`, `-v3`… that no run has used.
-async fn free_branch(
+pub(super) async fn free_branch(
     wanted: &str,
-    source: &Source,
+    repo: &Path,
     git: &HostGit,
     wiring: &Wiring,
 ) -> Result<String, CliError> {
     let mut taken: Vec<String> = git
         .run_in(
-            &source.path,
+            repo,
             &[
                 "for-each-ref",
                 "--format=%(refname:lstrip=2)",
@@ -466,7 +455,7 @@ async fn free_branch(
     for id in wiring.state.runs()? {
         let plan = journal::plan_of(&wiring.state.run(&id).journal());
         taken.extend(
-            plan.filter(|plan| Path::new(&plan.repo) == source.path)
+            plan.filter(|plan| Path::new(&plan.repo) == repo)
                 .map(|plan| plan.branch),
         );
     }

@@ -2,11 +2,8 @@
 
 use std::path::PathBuf;
 
-use ralph_core::event::Event;
 use ralph_core::image::{AgentImage, Effort};
 use ralph_core::task::TaskFile;
-use ralph_engine::contract::Pinned;
-use ralph_engine::journal::Journal;
 use ralph_engine::run::Outside;
 use ralph_engine::store::RunDir;
 use serde_json::json;
@@ -14,6 +11,7 @@ use serde_json::json;
 use super::agent::{self, Access};
 use super::args::{RunArg, RunArgs};
 use super::context::Context;
+use super::creating::{self, Beside};
 use super::drive::drive;
 use super::error::CliError;
 use super::exit::ExitCode;
@@ -50,7 +48,7 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Cl
     // A credential that was found is kept out of everything from here on.
     let wiring = context.wiring()?;
     let ways = (context, &wiring);
-    let planned = planning::plan(&args, file, task, access.as_ref(), ways).await?;
+    let mut planned = planning::plan(&args, file, task, access.as_ref(), ways).await?;
     secrets::refuse_in_plan(&planned.plan, &wiring.redactor)?;
     if args.dry_run {
         show_plan(&planned, &review, args.json, context)?;
@@ -61,10 +59,17 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Cl
     } else {
         Effort::Reuse
     };
+    let beside = if args.again.new {
+        Beside::Others
+    } else {
+        Beside::Nothing
+    };
+    creating::reserve(&mut planned.plan, &wiring)?;
     let work = Work {
         planned,
         access,
         effort,
+        beside,
         is_json: args.json,
     };
     Box::pin(start(work, context, &wiring)).await
@@ -72,9 +77,11 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Cl
 
 /// What is to be started.
 pub(super) struct Work {
+    /// Its id is reserved.
     pub(super) planned: Planned,
     pub(super) access: Option<Access>,
     pub(super) effort: Effort,
+    pub(super) beside: Beside,
     pub(super) is_json: bool,
 }
 
@@ -84,10 +91,25 @@ pub(super) async fn start(
     context: &Context,
     wiring: &Wiring,
 ) -> Result<ExitCode, CliError> {
+    let dir = wiring.state.run(&work.planned.plan.run);
+    let started = Box::pin(start_in(&dir, work, context, wiring)).await;
+    if started.is_err() {
+        dir.release();
+    }
+    started
+}
+
+async fn start_in(
+    dir: &RunDir,
+    work: Work,
+    context: &Context,
+    wiring: &Wiring,
+) -> Result<ExitCode, CliError> {
     let Work {
         mut planned,
         access,
         effort,
+        beside,
         is_json,
     } = work;
     let settings = context.settings()?;
@@ -95,7 +117,6 @@ pub(super) async fn start(
     let image = access.as_ref().map(|access| access.preset.image.as_str());
     let image = image.map_or(AgentImage::Plain, AgentImage::of_agent);
     image::ensure((&mut planned.plan, image), effort, mode, context, wiring).await?;
-    let dir = wiring.state.run(&planned.plan.run);
     let joined = wiring.join(&planned.plan, access, dir.root()).await?;
     let outside = Outside {
         outage: settings.model.outage(),
@@ -104,27 +125,8 @@ pub(super) async fn start(
     planned
         .notices
         .extend(prune::tidy_up(&planned.plan, wiring).await);
-    let journal = create(&dir, planned, wiring)?;
-    Box::pin(drive(dir, journal, outside, mode)).await
-}
-
-fn create(dir: &RunDir, planned: Planned, wiring: &Wiring) -> Result<Journal, CliError> {
-    let Planned {
-        plan,
-        task,
-        choice,
-        notices,
-    } = planned;
-    dir.create()?;
-    Pinned::pin(dir, plan.task_file.clone().into(), task)?;
-    let mut journal = Journal::create(dir, plan, wiring.clock.clone(), wiring.redactor.clone())?;
-    let chosen = choice.profile.is_some() && !choice.is_local();
-    let chosen = chosen.then(|| Event::ModelChosen {
-        choice: Box::new(choice),
-    });
-    let notices = notices.into_iter().map(|message| Event::Notice { message });
-    journal.append_all(chosen.into_iter().chain(notices))?;
-    Ok(journal)
+    let journal = creating::create(dir, planned, beside, wiring).await?;
+    Box::pin(drive(dir.clone(), journal, outside, mode)).await
 }
 
 /// Shows the plan of a run that its repository's proposals keep from being started, as far as it can be

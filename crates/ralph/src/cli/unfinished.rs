@@ -3,6 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use ralph_core::plan::{Engine, RunPlan};
+use ralph_engine::journal;
 
 use super::args::RunArgs;
 use super::context::Context;
@@ -29,10 +30,11 @@ pub(super) enum Choice {
 pub(super) fn find(file: &str, wiring: &Wiring) -> Result<Option<Unfinished>, CliError> {
     for id in wiring.state.runs()?.iter().rev() {
         let dir = wiring.state.run(id);
-        let Ok(state) = dir.state() else { continue };
-        if state.plan.task_file != file {
+        // The whole journal is read only if it is of this task.
+        if journal::plan_of(&dir.journal()).is_none_or(|plan| plan.task_file != file) {
             continue;
         }
+        let Ok(state) = dir.state() else { continue };
         let status = if state.status.needs_process() {
             "interrupted"
         } else {
@@ -56,19 +58,13 @@ impl Unfinished {
             return Ok(Choice::New);
         }
         if self.held {
-            return Err(CliError::runtime(
-                format!("run `{id}` of this task is under way"),
-                "another process works on it",
-                format!(
-                    "follow it with `ralph logs -f {id}`, or start another with `ralph run --new`"
-                ),
-            ));
+            return Err(self.refusal());
         }
         if args.again.resume {
             return Ok(Choice::Resume);
         }
         if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-            return Err(self.in_the_way());
+            return Err(self.refusal());
         }
         let mut stderr = std::io::stderr();
         write!(
@@ -81,12 +77,22 @@ impl Unfinished {
         std::io::stdin().read_line(&mut answer).ok();
         match answer.trim().to_lowercase().as_str() {
             "" | "y" | "yes" => Ok(Choice::Resume),
-            _ => Err(self.in_the_way()),
+            _ => Err(self.refusal()),
         }
     }
 
-    fn in_the_way(&self) -> CliError {
+    /// Returns the error of a new run that this one prevents.
+    pub(super) fn refusal(&self) -> CliError {
         let id = &self.plan.run;
+        if self.held {
+            return CliError::runtime(
+                format!("run `{id}` of this task is under way"),
+                "another process works on it",
+                format!(
+                    "follow it with `ralph logs -f {id}`, or start another with `ralph run --new`"
+                ),
+            );
+        }
         CliError::runtime(
             format!("run `{id}` of this task is {}", self.status),
             "it has not come to its end",

@@ -65,7 +65,7 @@ pub fn list_host(directory: &Path, host: &Entry) -> Result<Listed, ListError> {
 fn replace(path: &Path, text: &str) -> Result<(), StoreError> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let rights = fs::metadata(&path).map(|there| there.permissions());
-    durable::write(&path, text.as_bytes())?;
+    durable::write_shared(&path, text.as_bytes())?;
     if let Ok(rights) = rights {
         fs::set_permissions(&path, rights)
             .map_err(StoreError::when("change the rights of", &path))?;

@@ -141,7 +141,7 @@ impl Approvals {
         path.parent().map_or(Ok(()), durable::make_dir)?;
         // Our own types always serialize.
         let text = serde_json::to_string_pretty(&self.record).unwrap_or_default();
-        durable::write(path, format!("{text}\n").as_bytes())
+        durable::write_shared(path, format!("{text}\n").as_bytes())
     }
 }
 

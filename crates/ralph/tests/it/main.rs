@@ -54,6 +54,8 @@ mod support;
 mod talking;
 mod test_changes;
 mod test_counts;
+#[cfg(target_os = "linux")]
+mod together;
 mod tokens;
 mod trust;
 mod usage;

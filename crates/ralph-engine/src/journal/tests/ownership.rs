@@ -85,6 +85,16 @@ fn the_process_that_took_a_run_over_is_named() {
 }
 
 #[test]
+fn a_journal_is_never_created_twice() {
+    let place = place();
+    drop(place.create());
+    let before = fs::read(place.dir.journal()).unwrap();
+    let again = Journal::create(&place.dir, plan(), place.clock.clone(), Redactor::default());
+    assert!(matches!(again, Err(JournalError::Store(_))));
+    assert_eq!(fs::read(place.dir.journal()).unwrap(), before);
+}
+
+#[test]
 fn an_absence_is_reported_once_before_the_next_event() {
     let place = place();
     place.clock.stop(30);

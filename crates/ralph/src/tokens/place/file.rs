@@ -92,7 +92,7 @@ impl TokenStore for TokenFiles {
     async fn save(&self, slot: &Slot, value: &Secret) -> Result<(), PlaceError> {
         durable::make_dir(&self.directory)?;
         self.check_directory()?;
-        durable::write(&self.path(slot), value.expose().as_bytes())?;
+        durable::write_shared(&self.path(slot), value.expose().as_bytes())?;
         let kept = self.read(slot)?;
         if kept.is_some_and(|kept| kept.expose() == value.expose()) {
             Ok(())

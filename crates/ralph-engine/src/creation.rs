@@ -1,0 +1,188 @@
+//! Creates runs: under ids that no other run has, one at a time, and in an order that is recorded, because
+//! the clock that ids are made from can be set back.
+
+use std::collections::HashMap;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ralph_core::id::RunId;
+use rustix::fs::FlockOperation;
+
+use crate::durable::{self, StoreError};
+use crate::store::{RunDir, StateDir};
+
+/// How often and how long the lock is tried for: half a minute in all.
+const LOCK_TRIES: usize = 3_000;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+/// Keeps other processes from creating runs until it is dropped.
+#[derive(Debug)]
+pub struct CreationLock {
+    _file: File,
+}
+
+impl StateDir {
+    /// Waits until no other process creates a run, and keeps them from it.
+    pub fn lock_creation(&self) -> Result<CreationLock, StoreError> {
+        let path = self.root().join("runs.lock");
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(StoreError::when("open", &path))?;
+        for _ in 0..LOCK_TRIES {
+            if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+                return Ok(CreationLock { _file: file });
+            }
+            std::thread::sleep(LOCK_PAUSE);
+        }
+        Err(StoreError {
+            doing: "lock",
+            path,
+            source: io::Error::new(
+                io::ErrorKind::TimedOut,
+                "another process has been creating a run for half a minute",
+            ),
+        })
+    }
+
+    /// Sorts ids by the creation of their runs, oldest first. Runs of versions that did not record the
+    /// order have the place that their ids, which begin with a date, give them.
+    pub(crate) fn sort_by_creation(&self, mut ids: Vec<RunId>) -> Vec<RunId> {
+        ids.sort();
+        let text = fs::read_to_string(order_file(self.root())).unwrap_or_default();
+        let places: HashMap<&str, usize> = text.lines().zip(0..).collect();
+        let (mut recorded, unrecorded): (Vec<RunId>, Vec<RunId>) = ids
+            .into_iter()
+            .partition(|id| places.contains_key(id.as_str()));
+        recorded.sort_by_key(|id| places.get(id.as_str()).copied());
+        let mut sorted = Vec::with_capacity(recorded.len() + unrecorded.len());
+        let mut unrecorded = unrecorded.into_iter().peekable();
+        for id in recorded {
+            while let Some(earlier) = unrecorded.next_if(|other| *other < id) {
+                sorted.push(earlier);
+            }
+            sorted.push(id);
+        }
+        sorted.extend(unrecorded);
+        sorted
+    }
+}
+
+impl RunDir {
+    /// Creates the directory for this process alone; false if another run has the id.
+    pub fn reserve(&self) -> Result<bool, StoreError> {
+        if let Some(parent) = self.root().parent() {
+            durable::make_dir(parent)?;
+        }
+        match DirBuilder::new().mode(0o700).create(self.root()) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(source) => Err(StoreError {
+                doing: "create",
+                path: self.root().to_owned(),
+                source,
+            }),
+        }
+    }
+
+    /// Removes a reserved directory in which nothing was created.
+    pub fn release(&self) {
+        fs::remove_dir(self.root()).ok();
+    }
+
+    /// Records that the run comes after all runs that were created before.
+    pub(crate) fn record_order(&self) -> Result<(), StoreError> {
+        let (Some(state), Some(name)) = (self.root().ancestors().nth(2), self.root().file_name())
+        else {
+            return Ok(());
+        };
+        let path = order_file(state);
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(StoreError::when("open", &path))?;
+        // The line break comes first, too: half a line that a crash left does not spoil this one.
+        let line = format!("\n{}\n", name.to_string_lossy());
+        file.write_all(line.as_bytes())
+            .and_then(|()| file.sync_data())
+            .map_err(StoreError::when("append to", &path))?;
+        durable::sync_dir(state)
+    }
+}
+
+fn order_file(state: &Path) -> PathBuf {
+    state.join("runs.order")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(names: &[&str]) -> Vec<RunId> {
+        names
+            .iter()
+            .map(|name| RunId::parse(name).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn the_order_of_creation_counts_and_older_runs_keep_the_order_of_their_ids() {
+        let temporary = tempfile::tempdir().unwrap();
+        let state = StateDir::open(temporary.path().to_owned()).unwrap();
+        let create = |name: &str| {
+            let dir = state.run(&RunId::parse(name).unwrap());
+            assert!(dir.reserve().unwrap());
+            assert!(!dir.reserve().unwrap(), "{name} is reserved once");
+            dir.record_order().unwrap();
+        };
+        // The clock was nine months ahead, then it was set back, and goes on.
+        create("261201-100000-0001");
+        create("260301-100000-0002");
+        // A crash in the middle of a line.
+        let order = temporary.path().join("runs.order");
+        let mut file = OpenOptions::new().append(true).open(&order).unwrap();
+        file.write_all(b"\n2603").unwrap();
+        create("260301-100100-0003");
+        let known = ids(&[
+            "260301-100000-0002",
+            "260301-100100-0003",
+            "261201-100000-0001",
+            // These two were created by a version that did not record the order.
+            "250101-100000-0004",
+            "270101-100000-0005",
+        ]);
+        let sorted = ids(&[
+            "250101-100000-0004",
+            "261201-100000-0001",
+            "260301-100000-0002",
+            "260301-100100-0003",
+            "270101-100000-0005",
+        ]);
+        assert_eq!(state.sort_by_creation(known), sorted);
+        fs::remove_file(order).unwrap();
+        let by_id = state.sort_by_creation(sorted.clone());
+        assert!(by_id.is_sorted(), "{by_id:?}");
+    }
+
+    #[test]
+    fn an_empty_directory_is_released_and_a_used_one_is_kept() {
+        let temporary = tempfile::tempdir().unwrap();
+        let state = StateDir::open(temporary.path().to_owned()).unwrap();
+        let dir = state.run(&RunId::parse("260301-100000-0001").unwrap());
+        assert!(dir.reserve().unwrap());
+        dir.release();
+        assert!(!dir.root().exists());
+        assert!(dir.reserve().unwrap());
+        fs::write(dir.journal(), "x").unwrap();
+        dir.release();
+        assert!(dir.journal().exists());
+    }
+}

@@ -1,0 +1,92 @@
+//! Creates a planned run: under an id and with a branch of its own, whatever other processes start at the
+//! same moment.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::path::Path;
+
+use ralph_core::event::Event;
+use ralph_core::id::RunId;
+use ralph_core::plan::RunPlan;
+use ralph_engine::contract::Pinned;
+use ralph_engine::journal::Journal;
+use ralph_engine::store::RunDir;
+
+use super::error::CliError;
+use super::planning::{self, Planned};
+use super::unfinished;
+use crate::wire::Wiring;
+
+/// How many ids are tried.
+const MAX_IDS: usize = 1_000;
+
+/// Whether a run may be created while another run of the same task is unfinished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// It may: the user asked for it.
+    Others,
+    /// It may not.
+    Nothing,
+}
+
+/// Makes the id of a run. Ids of a second differ in the millisecond and by chance.
+pub(super) fn new_id(now: jiff::Timestamp) -> RunId {
+    let millisecond = u64::from(now.subsec_millisecond().unsigned_abs());
+    let last = (millisecond << 6) | (chance() & 0x3f);
+    RunId::new(now, u16::try_from(last).unwrap_or_default())
+}
+
+fn chance() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// Reserves the directory of a run. If another run has its id, it gets another one.
+pub(super) fn reserve(plan: &mut RunPlan, wiring: &Wiring) -> Result<(), CliError> {
+    for _ in 0..MAX_IDS {
+        if wiring.state.run(&plan.run).reserve()? {
+            return Ok(());
+        }
+        let last = u16::try_from(chance() & 0xffff).unwrap_or_default();
+        plan.run = RunId::new(wiring.clock.now(), last);
+    }
+    Err(CliError::runtime(
+        "cannot find an id for the run",
+        format!("{MAX_IDS} ids of this second are in use"),
+        "try again",
+    ))
+}
+
+/// Creates the journal of a planned run. What another process has created since the run was planned is
+/// taken into account: an unfinished run of the same task, and the names of branches.
+pub(super) async fn create(
+    dir: &RunDir,
+    planned: Planned,
+    beside: Beside,
+    wiring: &Wiring,
+) -> Result<Journal, CliError> {
+    let Planned {
+        mut plan,
+        task,
+        choice,
+        notices,
+    } = planned;
+    let git = wiring.git()?;
+    let wanted = task.contract.branch(task.title.as_deref());
+    let creating = wiring.state.lock_creation()?;
+    if beside == Beside::Nothing
+        && let Some(other) = unfinished::find(&plan.task_file, wiring)?
+    {
+        return Err(other.refusal());
+    }
+    plan.branch = planning::free_branch(&wanted, Path::new(&plan.repo), &git, wiring).await?;
+    dir.create()?;
+    Pinned::pin(dir, plan.task_file.clone().into(), task)?;
+    let mut journal = Journal::create(dir, plan, wiring.clock.clone(), wiring.redactor.clone())?;
+    drop(creating);
+    let chosen = choice.profile.is_some() && !choice.is_local();
+    let chosen = chosen.then(|| Event::ModelChosen {
+        choice: Box::new(choice),
+    });
+    let notices = notices.into_iter().map(|message| Event::Notice { message });
+    journal.append_all(chosen.into_iter().chain(notices))?;
+    Ok(journal)
+}
