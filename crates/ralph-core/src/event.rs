@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Limits};
 use crate::doctor::{self, AppliedBy, Trigger};
-use crate::gutter;
 use crate::id::{CommitId, Digest};
 use crate::mitigation::{Skipped, Step};
 use crate::money::Usd;
@@ -20,10 +19,12 @@ use crate::ports::{AgentEnd, AgentEvent, AgentReport, PullRequest, SandboxId, Us
 use crate::profile::ModelChoice;
 use crate::run::{Command, RunStatus};
 use crate::task::Mode;
-use crate::verdict::{CheckResult, TestCount, VerifyFinding};
+use crate::verdict::{CheckResult, VerifyFinding};
 
+mod figures;
 mod results;
 
+pub use figures::{DiffSize, LogMark, Metrics};
 pub use results::{ActionResult, IterationOutcome, MessageState};
 
 /// The version of the record format.
@@ -58,70 +59,6 @@ pub enum Purpose {
     CleanRoom,
 }
 
-/// What changed in the repository during an iteration.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DiffSize {
-    /// Files touched.
-    pub files: u64,
-    /// Lines added.
-    pub added: u64,
-    /// Lines removed.
-    pub removed: u64,
-}
-
-/// How far a file that only grows had grown, and the digest of all of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogMark {
-    /// Its length.
-    pub bytes: u64,
-    /// The digest of these bytes.
-    pub sha256: Digest,
-}
-
-/// The figures of one iteration; also `metrics.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Metrics {
-    /// Its number.
-    pub iteration: u32,
-    /// From start to end.
-    pub duration_ms: u64,
-    /// Waiting for the model.
-    pub model_ms: u64,
-    /// Running commands: the model's, verify commands and tests.
-    pub command_ms: u64,
-    /// Model calls, all attempts.
-    pub model_calls: u32,
-    /// Tokens of all attempts.
-    pub usage: Usage,
-    /// Cost of all attempts.
-    pub cost_usd: Usd,
-    /// Whether the reply had to be repaired before it could be read.
-    pub repaired: bool,
-    /// Actions in the reply.
-    pub actions: usize,
-    /// Of these, performed with success.
-    pub actions_ok: usize,
-    /// Size of the prompt.
-    pub prompt_bytes: usize,
-    /// What changed.
-    pub diff: DiffSize,
-    /// Exit code of the last run of the test command, if it ran.
-    pub test_exit_code: Option<i32>,
-    /// Its tests, if they could be counted.
-    pub tests: Option<TestCount>,
-    /// Boxes that were ticked at the end.
-    pub boxes_ticked: usize,
-    /// All boxes.
-    pub boxes_total: usize,
-    /// How much it looks like going in circles, if that was measured.
-    pub loop_score: Option<f64>,
-    /// What that is made of, and what is done about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gutter: Option<Box<gutter::Report>>,
-    /// The branch's commit at the end.
-    pub head: CommitId,
-}
-
 /// Everything that can happen to a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -133,7 +70,13 @@ pub enum Event {
     /// The run exists. Always the first event.
     RunCreated { plan: Box<RunPlan> },
     /// A process took the run. Each opening has a higher epoch.
-    RunOpened { epoch: u32, pid: u32 },
+    RunOpened {
+        epoch: u32,
+        pid: u32,
+        /// The version of ralph; older journals do not record it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ralph: Option<String>,
+    },
     /// The run stands somewhere else now.
     StatusChanged {
         #[serde(flatten)]
@@ -491,6 +434,9 @@ pub enum Event {
         seen: Vec<String>,
         duration_ms: u64,
     },
+    /// Lengths and digests of the run's files when a process ended its work on the run, by path below
+    /// the run's directory. `ralph audit` compares them.
+    FilesRecorded { files: BTreeMap<String, LogMark> },
     /// A command or a call goes on: the time it takes is not lost when the program is killed.
     StillActive {},
     /// Something a person should know.

@@ -252,6 +252,7 @@ impl RunState {
             | Event::QuotaCountdown { .. }
             | Event::ProviderCountdown { .. }
             | Event::SandboxChecked { .. }
+            | Event::FilesRecorded { .. }
             | Event::StillActive {}
             | Event::Notice { .. } => {}
             Event::HostBlocked { .. }
@@ -312,7 +313,7 @@ impl RunState {
     )]
     fn apply_life(&mut self, event: &Event) {
         match event {
-            Event::RunOpened { epoch, pid } => {
+            Event::RunOpened { epoch, pid, .. } => {
                 self.epoch = *epoch;
                 self.pid = Some(*pid);
             }

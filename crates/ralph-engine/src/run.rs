@@ -159,6 +159,7 @@ pub async fn drive(
     let opened = Event::RunOpened {
         epoch,
         pid: std::process::id(),
+        ralph: Some(env!("CARGO_PKG_VERSION").to_owned()),
     };
     let approved = approved_by_resuming(&journal.state().status);
     let preparing = Event::StatusChanged {

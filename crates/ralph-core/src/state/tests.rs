@@ -165,7 +165,11 @@ fn ran() -> ActionResult {
 
 /// Opens the run again while it was at work, as after a death.
 fn reopened(epoch: u32) -> Event {
-    Event::RunOpened { epoch, pid: 1 }
+    Event::RunOpened {
+        epoch,
+        pid: 1,
+        ralph: None,
+    }
 }
 
 #[test]

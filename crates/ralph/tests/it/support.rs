@@ -140,7 +140,11 @@ pub(crate) fn status(status: RunStatus) -> Event {
 /// The events of a run that is in the middle of its first iteration.
 pub(crate) fn working() -> Vec<Event> {
     vec![
-        Event::RunOpened { epoch: 1, pid: 1 },
+        Event::RunOpened {
+            epoch: 1,
+            pid: 1,
+            ralph: None,
+        },
         status(RunStatus::Preparing),
         status(RunStatus::Running),
         Event::IterationStarted {

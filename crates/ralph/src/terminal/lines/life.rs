@@ -21,7 +21,7 @@ use crate::terminal::line::{Line, Tone};
 pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> {
     match event {
         Event::RunCreated { plan } => self::plan(plan),
-        Event::RunOpened { epoch, pid } if *epoch > 1 => {
+        Event::RunOpened { epoch, pid, .. } if *epoch > 1 => {
             vec![aside(&format!("taken over by process {pid}"))]
         }
         Event::StatusChanged { status } => status_lines(status, state, style),

@@ -83,7 +83,10 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         | Event::DoctorReported { .. }
         | Event::DiagnosisApplied { .. } => circling::lines(&record.event, style),
         // Nothing has changed; whoever shows it goes on waiting for the same.
-        Event::StillActive {} | Event::QuotaCountdown { .. } | Event::ProviderCountdown { .. } => {
+        Event::StillActive {}
+        | Event::QuotaCountdown { .. }
+        | Event::ProviderCountdown { .. }
+        | Event::FilesRecorded { .. } => {
             Vec::new()
         }
     }
@@ -178,6 +181,7 @@ pub fn waiting(record: &Record, state: &RunState) -> Option<String> {
         | Event::DoctorFailed { .. }
         | Event::DoctorReported { .. }
         | Event::DiagnosisApplied { .. }
+        | Event::FilesRecorded { .. }
         | Event::StillActive {}
         | Event::Notice { .. } => "working".to_owned(),
     })

@@ -198,7 +198,11 @@ pub(super) fn beginning() -> Vec<Event> {
     let sandbox = SandboxId("local-1".into());
     vec![
         created(),
-        Event::RunOpened { epoch: 1, pid: 42 },
+        Event::RunOpened {
+            epoch: 1,
+            pid: 42,
+            ralph: None,
+        },
         status(RunStatus::Preparing),
         Event::SandboxCreated {
             sandbox,
@@ -404,7 +408,11 @@ pub(super) fn verdict() -> Vec<Event> {
             findings: vec![],
         },
         Event::SandboxRemoved { sandbox: room },
-        Event::RunOpened { epoch: 2, pid: 43 },
+        Event::RunOpened {
+            epoch: 2,
+            pid: 43,
+            ralph: None,
+        },
         Event::VerifyFinished {
             head: commit("b"),
             contract: Digest::of(b"contract"),
