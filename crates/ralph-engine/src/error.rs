@@ -67,6 +67,9 @@ impl RunError {
             Self::Journal(JournalError::Lost { .. }) => {
                 "see where it stands with `ralph show`".into()
             }
+            Self::Journal(JournalError::Newer { .. } | JournalError::Unknown { .. }) => {
+                "upgrade ralph".into()
+            }
             Self::Journal(JournalError::Empty { .. } | JournalError::Damaged { .. }) => {
                 "`ralph audit` shows what is damaged; start the task again with `ralph run --new`"
                     .into()

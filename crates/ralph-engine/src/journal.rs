@@ -1,7 +1,6 @@
 //! The journal: a run's events, numbered, chained by hash, synced before anybody sees them.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +19,11 @@ use crate::redaction;
 use crate::run_lock::{JournalEnd, RunLock};
 use crate::store::RunDir;
 use crate::torn;
+
+mod format;
+mod seal;
+
+pub use format::{Outline, RALPH};
 
 /// Why a journal cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +46,29 @@ pub enum JournalError {
         line: usize,
         /// What is wrong with it.
         why: String,
+    },
+    /// A newer version of ralph wrote it, in a format that this version does not know.
+    #[error(
+        "run `{run}` was written by {}, this is ralph {RALPH} (format {VERSION})",
+        format::written_by(ralph.as_deref(), *format)
+    )]
+    Newer {
+        /// The run.
+        run: String,
+        /// The format of its journal.
+        format: u64,
+        /// The version of that ralph, if the journal records it.
+        ralph: Option<String>,
+    },
+    /// A record of the known format has something that this version does not know.
+    #[error("journal `{}` has an {what} at line {line}, this is ralph {RALPH}", path.display())]
+    Unknown {
+        /// The journal.
+        path: PathBuf,
+        /// Which line.
+        line: usize,
+        /// The event or the value.
+        what: String,
     },
     /// Another process has the run.
     #[error("run `{run}` is being worked on by another process{}", pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
@@ -161,12 +188,14 @@ impl Journal {
         )
     }
 
-    /// Takes over an existing journal, putting a torn last record aside.
+    /// Takes over an existing journal, putting a torn last record aside. A journal that cannot be read is
+    /// left exactly as it is.
     pub fn open(
         dir: &RunDir,
         clock: Arc<dyn Clock>,
         redactor: Redactor,
     ) -> Result<Self, JournalError> {
+        read_chain(&dir.journal())?;
         let name = dir
             .root()
             .file_name()
@@ -202,7 +231,7 @@ impl Journal {
         };
         active.follow(&state.status, clock.monotonic());
         let latest = watch::Sender::new(state.seq);
-        Ok(Self {
+        let journal = Self {
             log,
             last,
             state,
@@ -213,7 +242,9 @@ impl Journal {
             lock,
             end,
             reported,
-        })
+        };
+        journal.seal()?;
+        Ok(journal)
     }
 
     /// Writes one event, synced.
@@ -336,9 +367,23 @@ pub fn read_from(path: &Path, offset: u64) -> Result<(Vec<Record>, u64), Journal
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
         .enumerate()
-        .map(|(index, line)| parse(path, index, line))
+        .map(|(index, line)| format::parse(path, index, line))
         .collect::<Result<_, _>>()?;
     Ok((records, offset + whole as u64))
+}
+
+/// Refuses a journal that a newer ralph wrote. Damage is not an error here.
+pub fn refuse_newer(path: &Path) -> Result<(), JournalError> {
+    match read_chain(path) {
+        Err(error @ (JournalError::Newer { .. } | JournalError::Unknown { .. })) => Err(error),
+        Ok(_)
+        | Err(
+            JournalError::Store(_)
+            | JournalError::Empty { .. }
+            | JournalError::Damaged { .. }
+            | JournalError::Held { .. },
+        ) => Ok(()),
+    }
 }
 
 fn read_chain(path: &Path) -> Result<(Vec<Record>, Digest), JournalError> {
@@ -349,11 +394,19 @@ fn read_chain(path: &Path) -> Result<(Vec<Record>, Digest), JournalError> {
         .map_or(0, |end| end + 1);
     let mut last = Digest::of(b"");
     let mut records: Vec<Record> = Vec::new();
-    for (index, line) in bytes[..whole].split(|byte| *byte == b'\n').enumerate() {
+    let mut lines = bytes[..whole]
+        .split(|byte| *byte == b'\n')
+        .enumerate()
+        .peekable();
+    while let Some((index, line)) = lines.next() {
         if line.is_empty() && index > 0 {
             continue;
         }
-        let record = parse(path, index, line)?;
+        let record = format::parse(path, index, line).map_err(|error| {
+            let next = lines.peek().map(|(_, next)| *next);
+            let next = next.filter(|next| !next.is_empty());
+            format::confirm(error, path, (index, line), next)
+        })?;
         let expected = records.len() as u64 + 1;
         if record.seq != expected || record.prev != last {
             let why = format!(
@@ -370,29 +423,8 @@ fn read_chain(path: &Path) -> Result<(Vec<Record>, Digest), JournalError> {
         last = Digest::of(line);
         records.push(record);
     }
+    format::refuse_newer_tail(path, &bytes[whole..])?;
     Ok((records, last))
-}
-
-fn parse(path: &Path, index: usize, line: &[u8]) -> Result<Record, JournalError> {
-    serde_json::from_slice(line).map_err(|error| JournalError::Damaged {
-        path: path.to_owned(),
-        line: index + 1,
-        why: error.to_string(),
-    })
-}
-
-/// Returns the plan at the head of a journal, reading no more than its first record.
-pub fn plan_of(path: &Path) -> Option<RunPlan> {
-    use io::BufRead as _;
-    let mut line = Vec::new();
-    io::BufReader::new(fs::File::open(path).ok()?)
-        .read_until(b'\n', &mut line)
-        .ok()?;
-    let record: Record = serde_json::from_slice(&line).ok()?;
-    let Event::RunCreated { plan } = record.event else {
-        return None;
-    };
-    Some(*plan)
 }
 
 #[cfg(test)]

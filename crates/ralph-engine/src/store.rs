@@ -10,7 +10,7 @@ use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
 
 use crate::durable::{self, StoreError};
-use crate::journal::{self, JournalError};
+use crate::journal::{self, JournalError, Outline};
 pub use crate::run_lock::RunLock;
 
 /// The directory with everything ralph knows, readable for the user alone.
@@ -129,8 +129,8 @@ impl StateDir {
             return Ok(exact.clone());
         }
         let of_task = runs.iter().rev().find(|id| {
-            journal::plan_of(&self.run(id).journal())
-                .is_some_and(|plan| plan.task_id.as_str() == query)
+            let outline = Outline::read(&self.run(id).journal());
+            outline.task_id.as_deref() == Some(query)
         });
         if let Some(run) = of_task {
             return Ok(run.clone());

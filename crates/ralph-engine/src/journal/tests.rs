@@ -262,3 +262,54 @@ fn a_run_is_found_by_id_prefix_task_or_last() {
         Err(crate::store::FindError::Unknown(_))
     ));
 }
+
+/// Returns the last record and what the seal names.
+fn sealed(place: &Place) -> (String, serde_json::Value) {
+    let text = fs::read_to_string(place.dir.journal()).unwrap();
+    let seal = fs::read(place.dir.root().join("journal.seal")).unwrap();
+    let last = text.lines().last().unwrap().to_owned();
+    (last, serde_json::from_slice(&seal).unwrap())
+}
+
+#[test]
+fn a_journal_is_sealed_when_it_is_opened_and_closed() {
+    let place = place();
+    let mut journal = place.create();
+    let (last, seal) = sealed(&place);
+    let expected = |seq: u64, line: &str| serde_json::json!({"seq": seq, "sha256": Digest::of(line.as_bytes())});
+    assert_eq!(seal, expected(1, &last));
+    journal.append(notice("one")).unwrap();
+    assert_eq!(sealed(&place).1["seq"], 1, "only closing seals it");
+    drop(journal);
+    let (last, seal) = sealed(&place);
+    assert_eq!(seal, expected(2, &last));
+}
+
+#[test]
+fn a_journal_that_cannot_be_read_is_not_touched() {
+    let place = place();
+    place.create().append(notice("one")).unwrap();
+    // Without a lock, to see that none is made, and without a seal, which would name the old record.
+    fs::remove_file(place.dir.root().join("lock")).unwrap();
+    fs::remove_file(place.dir.root().join("journal.seal")).unwrap();
+    let text = fs::read_to_string(place.dir.journal()).unwrap();
+    let newer = text.replace("\"v\":1,\"seq\":2", "\"v\":2,\"seq\":2");
+    let unknown = text.replace("\"type\":\"notice\"", "\"type\":\"dreamt\"");
+    let torn = format!("{text}{{\"v\":2,\"seq\":3");
+    for journal in [newer, unknown, torn] {
+        let journal = format!("{journal}{{\"v\":1,\"se");
+        fs::write(place.dir.journal(), &journal).unwrap();
+        let before = names(&place.dir);
+        assert!(place.open().is_err());
+        assert!(refuse_newer(&place.dir.journal()).is_err());
+        assert_eq!(fs::read_to_string(place.dir.journal()).unwrap(), journal);
+        assert_eq!(names(&place.dir), before);
+    }
+}
+
+fn names(dir: &RunDir) -> Vec<std::ffi::OsString> {
+    let entries = fs::read_dir(dir.root()).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    names
+}

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ralph_core::ports::Clock;
 use ralph_core::secret::{Redactor, Secret};
 use ralph_engine::git::HostGit;
+use ralph_engine::journal;
 use ralph_engine::store::{RunDir, StateDir};
 use ralph_providers::agent::Agents;
 
@@ -65,11 +66,14 @@ impl Context {
         Ok(StateDir::open(self.environment.state_dir()?)?)
     }
 
-    /// Finds the run that was named.
+    /// Finds the run that was named. A run of a newer ralph is refused here, before anything is read or
+    /// written for it.
     pub fn find(&self, run: &RunArg) -> Result<RunDir, CliError> {
         let state = self.state()?;
         let id = state.find(&run.run)?;
-        Ok(state.run(&id))
+        let dir = state.run(&id);
+        journal::refuse_newer(&dir.journal())?;
+        Ok(dir)
     }
 
     /// Returns the layers of the configuration in the working directory.

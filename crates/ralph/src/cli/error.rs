@@ -4,7 +4,7 @@ use std::fmt;
 
 use ralph_core::secret::Redactor;
 use ralph_engine::durable::StoreError;
-use ralph_engine::journal::{JournalError, lost_to};
+use ralph_engine::journal::{JournalError, RALPH, lost_to};
 use ralph_engine::store::FindError;
 use serde_json::json;
 
@@ -101,6 +101,12 @@ impl From<JournalError> for CliError {
                 why,
                 "put back a copy of the file, or start the task again with `ralph run --new`",
             ),
+            JournalError::Newer { .. } => Self::runtime(error.to_string(), "", UPGRADE),
+            JournalError::Unknown { path, line, what } => Self::runtime(
+                format!("journal `{}` has an {what} at line {line}", path.display()),
+                format!("a newer ralph wrote it, this is ralph {RALPH}"),
+                UPGRADE,
+            ),
             JournalError::Held { run, pid } => Self::runtime(
                 format!("run `{run}` is taken"),
                 match pid {
@@ -120,6 +126,9 @@ impl From<JournalError> for CliError {
         }
     }
 }
+
+/// The way out for a run of a newer ralph.
+const UPGRADE: &str = "upgrade ralph";
 
 /// How many runs an error lists before it only counts them.
 const LISTED: usize = 5;
@@ -266,6 +275,24 @@ mod tests {
                 why: "record 4 does not follow record 2".into(),
             }
             .into(),
+            JournalError::Newer {
+                run: "r".into(),
+                format: 2,
+                ralph: Some("9.1.0".into()),
+            }
+            .into(),
+            JournalError::Newer {
+                run: "r".into(),
+                format: 2,
+                ralph: None,
+            }
+            .into(),
+            JournalError::Unknown {
+                path: PathBuf::from("/j"),
+                line: 3,
+                what: "unknown event `x`".into(),
+            }
+            .into(),
             NoStateDir.into(),
         ];
         let text: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -281,6 +308,9 @@ ralph: run `r` is taken — process 7 works on it — steer it with `ralph pause
 ralph: run `r` was taken over by pid 8 — its journal was replaced, removed or changed; this process writes nothing more — see where it stands with `ralph show r`
 ralph: run `r` does not belong to this process any more — its journal was replaced, removed or changed; this process writes nothing more — see where it stands with `ralph show r`
 ralph: journal `/j` is damaged at line 3 — record 4 does not follow record 2 — put back a copy of the file, or start the task again with `ralph run --new`
+ralph: run `r` was written by ralph 9.1.0 (journal format 2), this is ralph [..] (format 1) — upgrade ralph
+ralph: run `r` was written by a newer ralph (journal format 2), this is ralph [..] (format 1) — upgrade ralph
+ralph: journal `/j` has an unknown event `x` at line 3 — a newer ralph wrote it, this is ralph [..] — upgrade ralph
 ralph: there is no place for the state directory — neither RALPH_HOME nor HOME is set — set RALPH_HOME to a directory of yours
 "]]
         );

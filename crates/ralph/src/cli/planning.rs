@@ -11,7 +11,7 @@ use ralph_core::profile::ModelChoice;
 use ralph_core::task::{Contract, TaskFile};
 use ralph_engine::contract;
 use ralph_engine::git::HostGit;
-use ralph_engine::journal;
+use ralph_engine::journal::Outline;
 
 use super::agent::Access;
 use super::agent_script;
@@ -453,11 +453,10 @@ pub(super) async fn free_branch(
         .map(|text| text.lines().map(str::to_owned).collect())
         .unwrap_or_default();
     for id in wiring.state.runs()? {
-        let plan = journal::plan_of(&wiring.state.run(&id).journal());
-        taken.extend(
-            plan.filter(|plan| Path::new(&plan.repo) == repo)
-                .map(|plan| plan.branch),
-        );
+        let outline = Outline::read(&wiring.state.run(&id).journal());
+        if outline.repo.as_ref().map(Path::new) == Some(repo) {
+            taken.extend(outline.branch);
+        }
     }
     let numbered = (2..).map(|number| format!("{wanted}-v{number}"));
     let free = std::iter::once(wanted.to_owned())

@@ -30,7 +30,12 @@ use crate::wire::Wiring;
 pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, CliError> {
     let wiring = context.wiring()?;
     let (file, task) = planning::read_task(&args.file, context)?;
-    if let Some(unfinished) = unfinished::find(&file.to_string_lossy(), &wiring)?
+    let unfinished = match unfinished::find(&file.to_string_lossy(), &wiring) {
+        // A run that cannot be read is not in the way of one that starts over.
+        Err(_) if args.again.new || args.dry_run => None,
+        found => found?,
+    };
+    if let Some(unfinished) = unfinished
         && !args.dry_run
         && unfinished.choose(&args)? == Choice::Resume
     {

@@ -6,7 +6,7 @@ use super::args::RunsArgs;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
-use super::summary::{DAMAGED, INTERRUPTED, Summary};
+use super::summary::{DAMAGED, INTERRUPTED, NEEDS_UPGRADE, Summary};
 use crate::terminal::line::{Line, Tone};
 use crate::terminal::{format, sanitize, width};
 
@@ -33,6 +33,9 @@ pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, CliErr
         output.lines(&[Line::of("no runs yet; `ralph run` starts one")])?;
     } else {
         output.lines(&table(&summaries, context.clock().now()))?;
+        let unread = summaries.iter().filter(|run| run.status == NEEDS_UPGRADE);
+        let notes: Vec<Line> = unread.filter_map(note).collect();
+        output.lines(&notes)?;
     }
     Ok(ExitCode::Success)
 }
@@ -95,13 +98,19 @@ fn row(summary: &Summary, now: jiff::Timestamp) -> [String; 8] {
     ]
 }
 
+/// Says why a run cannot be read, below the table: the column has room for one word.
+fn note(summary: &Summary) -> Option<Line> {
+    let reason = summary.reason.as_ref()?;
+    Some(Line::of("note: ").folded(Tone::Plain, reason))
+}
+
 /// Returns the tone of a status in one word.
 pub(super) fn tone(status: &str) -> Tone {
     match status {
         "succeeded" => Tone::Good,
         "failed" | DAMAGED => Tone::Bad,
         "paused" | "waiting_quota" | "waiting_provider" | "stopped" | "sandbox_lost"
-        | INTERRUPTED => Tone::Warn,
+        | INTERRUPTED | NEEDS_UPGRADE => Tone::Warn,
         _ => Tone::Accent,
     }
 }

@@ -4,7 +4,7 @@ use ralph_core::id::RunId;
 use ralph_core::plan::Engine;
 use ralph_core::ports::PullState;
 use ralph_core::state::RunState;
-use ralph_engine::journal;
+use ralph_engine::journal::{JournalError, Outline};
 use ralph_engine::store::RunDir;
 use serde::Serialize;
 
@@ -12,6 +12,8 @@ use serde::Serialize;
 pub(super) const INTERRUPTED: &str = "interrupted";
 /// The status of a run whose journal cannot be read.
 pub(super) const DAMAGED: &str = "damaged";
+/// The status of a run that a newer ralph wrote.
+pub(super) const NEEDS_UPGRADE: &str = "needs_upgrade";
 
 /// A run in a few fields.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -103,30 +105,39 @@ impl Summary {
         }
     }
 
-    /// Sums up a run; a journal that cannot be read makes it `damaged` instead of hiding the others.
+    /// Sums up a run. A journal that cannot be read gives the run a status of its own instead of hiding
+    /// the others.
     pub fn read(id: &RunId, dir: &RunDir) -> Self {
-        match dir.state() {
-            Ok(state) => Self::of(dir, &state),
-            Err(error) => {
-                let plan = journal::plan_of(&dir.journal());
-                Self {
-                    id: id.clone(),
-                    task_id: plan.as_ref().map(|plan| plan.task_id.to_string()),
-                    status: DAMAGED,
-                    reason: Some(error.to_string()),
-                    engine: plan.as_ref().map(|plan| plan.engine),
-                    sandbox: plan.as_ref().map(|plan| plan.sandbox.clone()),
-                    iteration: 0,
-                    loop_score: None,
-                    cost_usd: 0.0,
-                    tokens: Tokens::default(),
-                    branch: plan.map(|plan| plan.branch),
-                    head: None,
-                    pr: None,
-                    started_at: None,
-                    updated_at: None,
-                }
+        let error = match dir.state() {
+            Ok(state) => return Self::of(dir, &state),
+            Err(error) => error,
+        };
+        let (status, reason) = match &error {
+            JournalError::Newer { .. } | JournalError::Unknown { .. } => {
+                (NEEDS_UPGRADE, format!("{error} — upgrade ralph"))
             }
+            JournalError::Store(_)
+            | JournalError::Empty { .. }
+            | JournalError::Damaged { .. }
+            | JournalError::Held { .. } => (DAMAGED, error.to_string()),
+        };
+        let outline = Outline::read(&dir.journal());
+        Self {
+            id: id.clone(),
+            task_id: outline.task_id,
+            status,
+            reason: Some(reason),
+            engine: outline.engine,
+            sandbox: outline.sandbox,
+            iteration: 0,
+            loop_score: None,
+            cost_usd: 0.0,
+            tokens: Tokens::default(),
+            branch: outline.branch,
+            head: None,
+            pr: None,
+            started_at: None,
+            updated_at: None,
         }
     }
 }

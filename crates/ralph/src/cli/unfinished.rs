@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use ralph_core::plan::{Engine, RunPlan};
-use ralph_engine::journal;
+use ralph_engine::journal::{JournalError, Outline};
 
 use super::args::RunArgs;
 use super::context::Context;
@@ -31,10 +31,16 @@ pub(super) fn find(file: &str, wiring: &Wiring) -> Result<Option<Unfinished>, Cl
     for id in wiring.state.runs()?.iter().rev() {
         let dir = wiring.state.run(id);
         // The whole journal is read only if it is of this task.
-        if journal::plan_of(&dir.journal()).is_none_or(|plan| plan.task_file != file) {
+        if Outline::read(&dir.journal()).task_file.as_deref() != Some(file) {
             continue;
         }
-        let Ok(state) = dir.state() else { continue };
+        let state = match dir.state() {
+            Ok(state) => state,
+            Err(error @ (JournalError::Newer { .. } | JournalError::Unknown { .. })) => {
+                return Err(newer(error));
+            }
+            Err(_) => continue,
+        };
         let status = if state.status.needs_process() {
             "interrupted"
         } else {
@@ -47,6 +53,15 @@ pub(super) fn find(file: &str, wiring: &Wiring) -> Result<Option<Unfinished>, Cl
         }));
     }
     Ok(None)
+}
+
+/// The last run of the task cannot be continued here, and may not be at its end.
+fn newer(error: JournalError) -> CliError {
+    let error = CliError::from(error);
+    CliError {
+        fix: "upgrade ralph, or start over with `ralph run --new`".to_owned(),
+        ..error
+    }
 }
 
 impl Unfinished {

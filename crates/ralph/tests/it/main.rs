@@ -33,6 +33,7 @@ mod models;
 mod outage;
 #[cfg(target_os = "linux")]
 mod ownership;
+mod newer;
 mod performed;
 mod poisoned;
 mod project;

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use ralph_core::id::RunId;
 use ralph_core::ports::SandboxId;
 use ralph_core::state::RunState;
+use ralph_engine::journal;
 use ralph_engine::store::{RunDir, RunLock};
 
 use super::keeper::Seen;
@@ -26,6 +27,8 @@ pub(super) fn look(seen: &Seen, wiring: &Wiring) -> Standing {
     };
     if !dir.journal().exists() {
         Standing::Gone
+    } else if is_newer(&dir) {
+        Standing::Unreadable
     } else if dir.is_held() {
         Standing::Held
     } else {
@@ -41,11 +44,19 @@ pub(super) fn hold(seen: &Seen, wiring: &Wiring) -> (Standing, Option<RunLock>) 
     if !dir.journal().exists() {
         return (Standing::Gone, None);
     }
+    if is_newer(&dir) {
+        return (Standing::Unreadable, None);
+    }
     match dir.lock() {
         Ok(Some(lock)) => (read(&dir, &seen.id, wiring.clock.now()), Some(lock)),
         Ok(None) => (Standing::Held, None),
         Err(_) => (Standing::Unreadable, None),
     }
+}
+
+/// Returns whether a newer ralph wrote the run; its directory is left alone, even its lock.
+fn is_newer(dir: &RunDir) -> bool {
+    journal::refuse_newer(&dir.journal()).is_err()
 }
 
 fn read(dir: &RunDir, sandbox: &SandboxId, now: Timestamp) -> Standing {

@@ -1,0 +1,182 @@
+//! Which journals this version of ralph reads, and how it names the others.
+//!
+//! A record of a newer format, an unknown event and damaged bytes are three different errors. Every
+//! format keeps `v` in each record, `ralph` in `run_opened`, and the fields of [`Outline`] in the plan of
+//! the first record, so that an older ralph can still list the run.
+
+use std::fs;
+use std::io::{self, BufRead as _, Read as _};
+use std::path::Path;
+
+use ralph_core::event::{Record, VERSION};
+use ralph_core::id::Digest;
+use ralph_core::plan::Engine;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::{JournalError, seal};
+
+/// The version of this ralph, which a journal records.
+pub const RALPH: &str = env!("CARGO_PKG_VERSION");
+
+/// The longest first record that is read.
+const MAX_FIRST_RECORD: u64 = 16 << 20;
+
+/// Parses one line, or says why this version cannot read it.
+pub(super) fn parse(path: &Path, index: usize, line: &[u8]) -> Result<Record, JournalError> {
+    let error = match serde_json::from_slice::<Record>(line) {
+        Ok(record) if record.v <= VERSION => return Ok(record),
+        Ok(record) => return Err(newer(path, record.v.into())),
+        Err(error) => error,
+    };
+    let value: Value = serde_json::from_slice(line).unwrap_or_default();
+    if let Some(format) = newer_version(&value) {
+        return Err(newer(path, format));
+    }
+    let line = index + 1;
+    let path = path.to_owned();
+    Err(match unknown(&value, &error.to_string()) {
+        Some(what) => JournalError::Unknown { path, line, what },
+        None => JournalError::Damaged {
+            path,
+            line,
+            why: error.to_string(),
+        },
+    })
+}
+
+/// Names the event or the value that this version does not know; none if the record is damaged.
+fn unknown(value: &Value, error: &str) -> Option<String> {
+    let kind = value["event"]["type"].as_str()?;
+    let named = ["unknown variant `", "unknown field `"]
+        .iter()
+        .find_map(|prefix| error.strip_prefix(prefix))?;
+    let named = named.split('`').next()?;
+    Some(if named == kind {
+        format!("unknown event `{kind}`")
+    } else {
+        format!("unknown value `{named}` in event `{kind}`")
+    })
+}
+
+/// Decides whether a record that cannot be read is damaged instead. The record after it, or the seal for
+/// the last one, confirms its bytes; a known format never follows a newer one.
+pub(super) fn confirm(
+    error: JournalError,
+    path: &Path,
+    (index, line): (usize, &[u8]),
+    next: Option<&[u8]>,
+) -> JournalError {
+    let next = next.and_then(|next| serde_json::from_slice::<Value>(next).ok());
+    let is_damaged = match (&error, next) {
+        (JournalError::Newer { .. }, Some(next)) => newer_version(&next).is_none(),
+        (JournalError::Unknown { .. }, Some(next)) => next["prev"] != Digest::of(line).as_str(),
+        (JournalError::Newer { .. } | JournalError::Unknown { .. }, None) => {
+            seal::contradicts(path, index as u64 + 1, line)
+        }
+        (
+            JournalError::Store(_)
+            | JournalError::Empty { .. }
+            | JournalError::Damaged { .. }
+            | JournalError::Held { .. },
+            _,
+        ) => false,
+    };
+    if !is_damaged {
+        return error;
+    }
+    JournalError::Damaged {
+        path: path.to_owned(),
+        line: index + 1,
+        why: "its digest is not the one that was recorded".to_owned(),
+    }
+}
+
+/// Refuses a journal whose last, torn record has a newer format: repairing it is not for this version.
+pub(super) fn refuse_newer_tail(path: &Path, torn: &[u8]) -> Result<(), JournalError> {
+    // `v` is the first key of a record.
+    let digits = torn.strip_prefix(b"{\"v\":").unwrap_or_default();
+    let length = digits.iter().take_while(|b| b.is_ascii_digit()).count();
+    let is_whole = length < digits.len();
+    let number = std::str::from_utf8(&digits[..length]).unwrap_or_default();
+    match number.parse::<u64>() {
+        Ok(format) if is_whole && format > u64::from(VERSION) => Err(newer(path, format)),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+fn newer_version(value: &Value) -> Option<u64> {
+    value["v"]
+        .as_u64()
+        .filter(|format| *format > u64::from(VERSION))
+}
+
+fn newer(path: &Path, format: u64) -> JournalError {
+    let run = path.parent().and_then(Path::file_name).unwrap_or_default();
+    JournalError::Newer {
+        run: run.to_string_lossy().into_owned(),
+        format,
+        ralph: writer(path),
+    }
+}
+
+/// Returns the version of the newer ralph that last opened a run, if the journal records it.
+fn writer(path: &Path) -> Option<String> {
+    let bytes = fs::read(path).ok()?;
+    let lines = bytes.split(|byte| *byte == b'\n').rev();
+    lines
+        .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
+        .filter(|record| newer_version(record).is_some())
+        .find_map(|record| record["event"]["ralph"].as_str().map(str::to_owned))
+}
+
+/// Says who wrote a journal of a newer format, for [`JournalError::Newer`].
+pub(super) fn written_by(ralph: Option<&str>, format: u64) -> String {
+    match ralph {
+        Some(ralph) => format!("ralph {ralph} (journal format {format})"),
+        None => format!("a newer ralph (journal format {format})"),
+    }
+}
+
+/// What every version can read of a run: a part of the plan in the journal's first record.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outline {
+    /// The task's id.
+    pub task_id: Option<String>,
+    /// The path of the task file.
+    pub task_file: Option<String>,
+    /// The user's repository.
+    pub repo: Option<String>,
+    /// The branch that is delivered.
+    pub branch: Option<String>,
+    /// The sandbox provider.
+    pub sandbox: Option<String>,
+    /// The engine, if this version knows it.
+    pub engine: Option<Engine>,
+}
+
+impl Outline {
+    /// Reads a journal's first record, and no more than that. What cannot be read is none.
+    pub fn read(journal: &Path) -> Self {
+        let mut line = Vec::new();
+        let file = fs::File::open(journal).map(|file| file.take(MAX_FIRST_RECORD));
+        let read = file.and_then(|file| io::BufReader::new(file).read_until(b'\n', &mut line));
+        let record: Value = match read {
+            Ok(_) => serde_json::from_slice(&line).unwrap_or_default(),
+            Err(_) => Value::Null,
+        };
+        let plan = &record["event"]["plan"];
+        let text = |key: &str| plan[key].as_str().map(str::to_owned);
+        Self {
+            task_id: text("task_id"),
+            task_file: text("task_file"),
+            repo: text("repo"),
+            branch: text("branch"),
+            sandbox: text("sandbox"),
+            engine: Engine::deserialize(&plan["engine"]).ok(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

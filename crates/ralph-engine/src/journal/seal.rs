@@ -1,0 +1,53 @@
+//! The seal of a journal: number and digest of its last record, in a file beside it.
+//!
+//! The chain of digests does not protect the last record, and a journal that was cut off between two
+//! records looks like a shorter one. The seal is written when a process opens the journal and when it
+//! closes it, so it is never ahead of the journal. After a crash it is behind, which is no error.
+
+use std::fs;
+use std::path::Path;
+
+use ralph_core::id::Digest;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Journal;
+use crate::durable::{self, StoreError};
+
+/// The name of the file, beside the journal.
+const NAME: &str = "journal.seal";
+
+#[derive(Serialize)]
+struct Seal<'a> {
+    seq: u64,
+    sha256: &'a Digest,
+}
+
+impl Journal {
+    /// Writes the seal of the records so far.
+    pub(super) fn seal(&self) -> Result<(), StoreError> {
+        let path = self.log.path().with_file_name(NAME);
+        let seal = Seal {
+            seq: self.state.seq,
+            sha256: &self.last,
+        };
+        let text = serde_json::to_vec(&seal).unwrap_or_default();
+        durable::write(&path, &text)
+    }
+}
+
+/// Returns whether the seal beside a journal names another record with this number.
+pub(super) fn contradicts(journal: &Path, seq: u64, line: &[u8]) -> bool {
+    let seal = fs::read(journal.with_file_name(NAME)).unwrap_or_default();
+    let seal: Value = serde_json::from_slice(&seal).unwrap_or_default();
+    seal["seq"] == seq && seal["sha256"] != Digest::of(line).as_str()
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // Without it the last seal stays in place, as after a crash. A process that lost the run writes nothing.
+        if self.check_owner().is_ok() {
+            self.seal().ok();
+        }
+    }
+}
