@@ -227,6 +227,13 @@ impl AppendLog {
     }
 }
 
+/// Returns length and digest of a whole file.
+pub fn mark(path: &Path) -> Result<LogMark, StoreError> {
+    let (bytes, hasher) = hash_file(path).map_err(StoreError::when("read", path))?;
+    let sha256 = Digest::from_sha256(&hasher.finalize());
+    Ok(LogMark { bytes, sha256 })
+}
+
 fn hash_file(path: &Path) -> io::Result<(u64, Sha256)> {
     use std::io::Read as _;
     let mut file = File::open(path)?;

@@ -4,7 +4,46 @@ use ralph_core::event::Event;
 use ralph_core::run::RunStatus;
 
 use crate::error::RunError;
+use crate::journal::Journal;
+use crate::recorded;
 use crate::run::Run;
+use crate::store::RunDir;
+
+/// Writes down how a run stands after an error.
+pub(crate) fn settle(
+    dir: &RunDir,
+    journal: &mut Journal,
+    error: &RunError,
+) -> Result<RunStatus, RunError> {
+    let status = match error {
+        RunError::Stopped => RunStatus::Stopped,
+        RunError::Interrupted
+        | RunError::Store(_)
+        | RunError::Journal(_)
+        | RunError::Sandbox(_)
+        | RunError::Git(_)
+        | RunError::Scm(_)
+        | RunError::Model(_)
+        | RunError::Outage { .. }
+        | RunError::Unfit(_)
+        | RunError::CrashLoop(_)
+        | RunError::Contract(_) => RunStatus::Paused(error.pause_reason()),
+    };
+    close(dir, journal, &status)?;
+    Ok(status)
+}
+
+/// Records the run's files as a process leaves them, and then the status in which it leaves the run.
+fn close(dir: &RunDir, journal: &mut Journal, status: &RunStatus) -> Result<(), RunError> {
+    if let Some(recorded) = recorded::record(dir, journal.state()) {
+        // A nearly full disk may still have room for the status.
+        journal.append(recorded).ok();
+    }
+    journal.append(Event::StatusChanged {
+        status: status.clone(),
+    })?;
+    Ok(())
+}
 
 impl Run {
     /// Ends the work of this process on the run: delivers the rest, tidies up, records the status.
@@ -25,7 +64,7 @@ impl Run {
             let message = format!("not everything could be tidied up: {error}");
             self.journal.append(Event::Notice { message })?;
         }
-        self.set_status(status.clone())?;
+        close(&self.dir, &mut self.journal, &status)?;
         Ok(status)
     }
 

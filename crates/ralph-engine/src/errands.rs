@@ -21,6 +21,7 @@ use crate::error::RunError;
 use crate::journal::Journal;
 use crate::live;
 use crate::mailbox::{Letter, Mailbox};
+use crate::recorded;
 use crate::run::{Outside, Run, attend};
 use crate::store::RunDir;
 use crate::workspace::Files;
@@ -295,6 +296,7 @@ pub fn note_down(
     let text = format!("{}: {}", command.verb(), done.detail);
     files.log_activity(clock.now(), journal.state().iteration, &text)?;
     files.sync()?;
+    recorded::append(dir, journal)?;
     Ok(Some(done))
 }
 
@@ -334,5 +336,6 @@ pub async fn alone(
     };
     let done = desk.run_errand(&id, &command, sandbox.as_deref()).await?;
     files.sync()?;
+    recorded::append(dir, &mut journal)?;
     Ok(Some(done))
 }

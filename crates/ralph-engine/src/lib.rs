@@ -16,6 +16,7 @@
 //! - `live` does what cannot wait for that: it lets commands reach a host, and queues messages.
 //! - [`preflight`] looks from inside of a sandbox whether its walls stand, before work goes on there.
 //! - `running_time` waits without counting stops of the process.
+//! - [`recorded`] records the digests of the run's files when a process ends its work.
 //! - [`replies`] reads what a model answered in an earlier run.
 
 mod actions;
@@ -42,6 +43,7 @@ pub mod mailbox;
 mod pause;
 pub mod preflight;
 mod prepare;
+pub mod recorded;
 mod redaction;
 pub mod replies;
 mod reservation;

@@ -23,10 +23,11 @@ pub(crate) use crate::attend::{attend, heartbeat};
 use crate::contract::{Pinned, Taken};
 use crate::control::{Control, Door};
 use crate::delivery::approved_by_resuming;
+use crate::ending::settle;
 use crate::error::RunError;
 use crate::git::{HostGit, HostRepo, WorkTree};
 use crate::iteration;
-use crate::journal::Journal;
+use crate::journal::{Journal, RALPH};
 use crate::live;
 use crate::mailbox::Mailbox;
 use crate::prepare;
@@ -159,7 +160,7 @@ pub async fn drive(
     let opened = Event::RunOpened {
         epoch,
         pid: std::process::id(),
-        ralph: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        ralph: Some(RALPH.to_owned()),
     };
     let approved = approved_by_resuming(&journal.state().status);
     let preparing = Event::StatusChanged {
@@ -169,37 +170,15 @@ pub async fn drive(
     journal.append_all(events)?;
     if let Some(deadly) = journal.state().crash_loop() {
         let error = RunError::CrashLoop(deadly.clone());
-        return settle(&mut journal, &error);
+        return settle(&dir, &mut journal, &error);
     }
     let door = outside.gate.clone().map_or(Door::Missing, Door::Kept);
     live::reopen(&mut journal, &door)?;
     let control = Control::new(Mailbox::new(dir.commands()), interrupt, door);
-    match Run::prepare(dir, &mut journal, outside, control).await {
+    match Run::prepare(dir.clone(), &mut journal, outside, control).await {
         Ok(prepared) => prepared.join(journal).finish().await,
-        Err(error) => settle(&mut journal, &error),
+        Err(error) => settle(&dir, &mut journal, &error),
     }
-}
-
-/// Writes down how a run stands after an error.
-fn settle(journal: &mut Journal, error: &RunError) -> Result<RunStatus, RunError> {
-    let status = match error {
-        RunError::Stopped => RunStatus::Stopped,
-        RunError::Interrupted
-        | RunError::Store(_)
-        | RunError::Journal(_)
-        | RunError::Sandbox(_)
-        | RunError::Git(_)
-        | RunError::Scm(_)
-        | RunError::Model(_)
-        | RunError::Outage { .. }
-        | RunError::Unfit(_)
-        | RunError::CrashLoop(_)
-        | RunError::Contract(_) => RunStatus::Paused(error.pause_reason()),
-    };
-    journal.append(Event::StatusChanged {
-        status: status.clone(),
-    })?;
-    Ok(status)
 }
 
 /// Everything of a run but its journal, which the preparation still writes to.
@@ -288,7 +267,7 @@ impl Run {
                     self.log_error(&error.to_string()).ok();
                 }
                 self.files.sync().ok();
-                settle(&mut self.journal, &error)
+                settle(&self.dir, &mut self.journal, &error)
             }
         }
     }

@@ -8,27 +8,48 @@ use super::digest;
 use super::evidence::Evidence;
 use super::report::{Findings, Outcome};
 
-const GROWING: [&str; 3] = ["activity.log", "errors.log", "guardrails.md"];
-const STAMPED: [&str; 2] = ["activity.log", "errors.log"];
+/// The files that only grow, and the names by which the record of an iteration speaks of them.
+const GROWING: [(&str, Option<&str>); 4] = [
+    ("files/activity.log", Some("activity.log")),
+    ("files/errors.log", Some("errors.log")),
+    ("files/guardrails.md", Some("guardrails.md")),
+    ("egress.jsonl", None),
+];
+const STAMPED: [&str; 2] = ["files/activity.log", "files/errors.log"];
 
 pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
     let mut findings = Findings::default();
     for damage in &evidence.journal.damage {
         findings.fail(damage);
     }
-    let files = evidence.run_dir.join("files");
-    for name in GROWING {
-        let marks = marks(evidence, name, &mut findings);
-        if let Err(error) = compare(&files.join(name), name, &marks, &mut findings) {
-            findings.fail(format!("files/{name} cannot be read: {error}"));
+    evidence.seal.check(&evidence.journal, &mut findings);
+    if let Some(torn) = &evidence.journal.torn {
+        let is_crash = evidence.seal.allows_torn_end(&evidence.journal);
+        torn_end(evidence, torn, is_crash, &mut findings);
+    }
+    for (path, log) in GROWING {
+        let marks = marks(evidence, path, log, &mut findings);
+        if let Err(error) = compare(&evidence.run_dir.join(path), path, &marks, &mut findings) {
+            findings.fail(format!("{path} cannot be read: {error}"));
         }
     }
-    for name in STAMPED {
-        if let Err(error) = stamped(&files.join(name), name, &mut findings) {
-            findings.fail(format!("files/{name} cannot be read: {error}"));
+    for path in STAMPED {
+        if let Err(error) = stamped(evidence, path, &mut findings) {
+            findings.fail(format!("{path} cannot be read: {error}"));
         }
     }
     Outcome::Checked(findings)
+}
+
+/// Judges a file that ends in the middle of a line: a crash leaves that, and the next opening repairs it.
+fn torn_end(evidence: &Evidence<'_>, what: &str, is_crash: bool, findings: &mut Findings) {
+    if is_crash && !evidence.has_ended() {
+        findings.note(format!(
+            "{what}, as a crash leaves it; `ralph resume` puts it aside"
+        ));
+    } else {
+        findings.fail(what);
+    }
 }
 
 /// What a file was at some moment.
@@ -39,20 +60,31 @@ struct Mark<'a> {
 }
 
 /// Returns what the journal says about a file, oldest first.
-fn marks<'a>(evidence: &'a Evidence<'_>, name: &str, findings: &mut Findings) -> Vec<Mark<'a>> {
+fn marks<'a>(
+    evidence: &'a Evidence<'_>,
+    path: &str,
+    log: Option<&str>,
+    findings: &mut Findings,
+) -> Vec<Mark<'a>> {
     let mut marks: Vec<Mark<'a>> = Vec::new();
-    for record in evidence.records("iteration_finished") {
-        let log = &record.event()["logs"][name];
-        let (Some(bytes), Some(sha256)) = (log["bytes"].as_u64(), log["sha256"].as_str()) else {
-            findings.fail(format!(
-                "{} does not say how long `{name}` was",
-                record.name()
-            ));
+    for record in &evidence.journal.records {
+        let (mark, name) = match (record.kind(), log) {
+            ("iteration_finished", Some(log)) => (&record.event()["logs"][log], log),
+            ("files_recorded", _) => (&record.event()["files"][path], ""),
+            (_, _) => continue,
+        };
+        let (Some(bytes), Some(sha256)) = (mark["bytes"].as_u64(), mark["sha256"].as_str()) else {
+            if !name.is_empty() {
+                findings.fail(format!(
+                    "{} does not say how long `{name}` was",
+                    record.name()
+                ));
+            }
             continue;
         };
         if let Some(before) = marks.last().filter(|before| before.bytes > bytes) {
             findings.fail(format!(
-                "files/{name} had {} bytes at {} and {bytes} at {}",
+                "{path} had {} bytes at {} and {bytes} at {}",
                 before.bytes,
                 before.record,
                 record.name()
@@ -69,17 +101,17 @@ fn marks<'a>(evidence: &'a Evidence<'_>, name: &str, findings: &mut Findings) ->
     marks
 }
 
-fn compare(path: &Path, name: &str, marks: &[Mark<'_>], findings: &mut Findings) -> io::Result<()> {
+fn compare(file: &Path, path: &str, marks: &[Mark<'_>], findings: &mut Findings) -> io::Result<()> {
     let lengths: Vec<u64> = marks.iter().map(|mark| mark.bytes).collect();
-    let digests = digest::of_beginnings(path, &lengths)?;
+    let digests = digest::of_beginnings(file, &lengths)?;
     for (mark, digest) in marks.iter().zip(digests) {
         let Mark { record, bytes, .. } = mark;
         match digest {
             None => findings.fail(format!(
-                "files/{name} is shorter than its {bytes} bytes at {record}"
+                "{path} is shorter than its {bytes} bytes at {record}"
             )),
             Some(digest) if digest != mark.sha256 => findings.fail(format!(
-                "files/{name} was rewritten: its first {bytes} bytes are not those of {record}"
+                "{path} was rewritten: its first {bytes} bytes are not those of {record}"
             )),
             Some(_) => {}
         }
@@ -88,8 +120,8 @@ fn compare(path: &Path, name: &str, marks: &[Mark<'_>], findings: &mut Findings)
 }
 
 /// Checks that every line of a log is whole and says when and in which iteration it was written.
-fn stamped(path: &Path, name: &str, findings: &mut Findings) -> io::Result<()> {
-    let file = match File::open(path) {
+fn stamped(evidence: &Evidence<'_>, path: &str, findings: &mut Findings) -> io::Result<()> {
+    let file = match File::open(evidence.run_dir.join(path)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         file => file?,
     };
@@ -101,10 +133,12 @@ fn stamped(path: &Path, name: &str, findings: &mut Findings) -> io::Result<()> {
             break;
         }
         if line.last() != Some(&b'\n') {
-            findings.fail(format!("files/{name} line {number} has no end"));
+            let is_crash = evidence.journal.is_sealed();
+            let what = format!("{path} line {number} has no end");
+            torn_end(evidence, &what, is_crash, findings);
         } else if !has_stamp(&line) {
             findings.fail(format!(
-                "files/{name} line {number} does not begin with a time and an iteration"
+                "{path} line {number} does not begin with a time and an iteration"
             ));
         }
     }

@@ -1,7 +1,9 @@
-//! CON: the task file that the run holds is the one its journal pins.
+//! CON: the task file that the run holds is the one its journal pins, and so are the kept contracts.
 
+use std::collections::BTreeSet;
 use std::fs;
 
+use super::digest::sha256;
 use super::evidence::Evidence;
 use super::report::{Findings, Outcome};
 use super::task;
@@ -13,7 +15,10 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
         Err(error) => findings.fail(format!("ralph_task.md cannot be read: {error}")),
         Ok(bytes) => {
             let found = task::contract(&task::clean(&bytes));
-            if found != pinned {
+            // The journal pins a changed contract before the file is written.
+            let is_behind =
+                !evidence.has_ended() && pinned_before(evidence).contains(found.as_str());
+            if found != pinned && !is_behind {
                 findings.fail(changed(evidence));
                 findings.note(format!(
                     "ralph_task.md with open boxes has the sha256 {found}, pinned is {pinned}"
@@ -21,13 +26,62 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
             }
         }
     }
+    kept(evidence, &mut findings);
     Outcome::Checked(findings)
+}
+
+/// Returns the contracts that are or were in force.
+fn pinned_before<'a>(evidence: &'a Evidence<'_>) -> BTreeSet<&'a str> {
+    let changed = evidence.records("contract_changed");
+    let changed = changed.map(|record| record.text("contract"));
+    changed.chain([evidence.planned("contract")]).collect()
 }
 
 fn changed(evidence: &Evidence<'_>) -> &'static str {
     if evidence.has_ended() {
         "ralph_task.md was changed by hand after the run had ended"
     } else {
-        "the task file was changed by hand and not taken up yet; `ralph resume` does that"
+        "ralph_task.md was changed by hand, which has no effect; `ralph resume` puts it back"
+    }
+}
+
+/// Checks that each kept contract is what its name says, and that none is missing.
+fn kept(evidence: &Evidence<'_>, findings: &mut Findings) {
+    let directory = evidence.run_dir.join("contracts");
+    if !directory.exists() && !evidence.journal.is_sealed() {
+        // Versions before there were seals did not keep them.
+        return;
+    }
+    let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
+    let mut found = BTreeSet::new();
+    for entry in entries {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(digest) = name.strip_suffix(".md") else {
+            continue;
+        };
+        match fs::read(entry.path()) {
+            // All boxes of a kept contract are open, so its whole text counts.
+            Ok(bytes) if sha256(task::clean(&bytes).as_bytes()) == digest => {}
+            Ok(_) => findings.fail(format!(
+                "contracts/{name} is not the text that its name names"
+            )),
+            Err(error) => findings.fail(format!("contracts/{name} cannot be read: {error}")),
+        }
+        found.insert(digest.to_owned());
+    }
+    let proposed = evidence.records("command_received").map(|record| {
+        let command = &record.event()["command"]["task"]["contract"];
+        command.as_str().unwrap_or_default()
+    });
+    let applied = evidence.records("diagnosis_applied");
+    let applied = applied.map(|record| record.text("contract"));
+    let named = pinned_before(evidence)
+        .into_iter()
+        .chain(proposed)
+        .chain(applied);
+    for digest in named.collect::<BTreeSet<&str>>() {
+        if !digest.is_empty() && !found.contains(digest) {
+            findings.fail(format!("contracts/{digest}.md is missing"));
+        }
     }
 }

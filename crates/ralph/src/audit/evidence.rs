@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::git::Git;
 use super::journal::{Journal, Record};
 use super::known::KnownValues;
+use super::seal::Seal;
 
 /// Where a run's traces are.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub(super) struct Evidence<'a> {
     pub(super) state_dir: &'a Path,
     /// Git, in an environment of its own.
     pub(super) git: Git<'a>,
+    /// The journal's seal, read before the journal: a living process moves both.
+    pub(super) seal: Seal,
     /// The run's journal.
     pub(super) journal: Journal,
     /// The credentials of the environment.
@@ -36,6 +39,7 @@ impl<'a> Evidence<'a> {
             run_dir,
             state_dir,
             git: Git { path_variable },
+            seal: Seal::read(run_dir),
             journal: Journal::read(&run_dir.join("journal.jsonl")),
             known: KnownValues::new(secrets),
         }

@@ -137,7 +137,9 @@ fn finished(root: &Path, number: u64, record: &Record, findings: &mut Findings) 
             return findings.fail(format!("iterations/{number} cannot be read: {error}"));
         }
     };
-    let belongs = |name: &str| FILES.contains(&name) || name == PARTIAL;
+    // A crash in the middle of a write leaves a file with a temporary name.
+    let is_temporary = |name: &str| name.starts_with('.') && name.ends_with(".tmp");
+    let belongs = |name: &str| FILES.contains(&name) || name == PARTIAL || is_temporary(name);
     for name in names.iter().filter(|name| !belongs(name)) {
         findings.fail(format!("iterations/{number}/{name} does not belong there"));
     }
@@ -162,7 +164,8 @@ fn finished(root: &Path, number: u64, record: &Record, findings: &mut Findings) 
     }
 }
 
-fn intact(path: &Path, recorded: Option<&str>) -> Result<(), String> {
+/// Checks that a file is a regular one with the recorded digest.
+pub(super) fn intact(path: &Path, recorded: Option<&str>) -> Result<(), String> {
     let about = fs::symlink_metadata(path).map_err(|_| "is missing".to_owned())?;
     if !about.is_file() {
         return Err("is not a regular file".into());

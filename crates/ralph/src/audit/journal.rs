@@ -17,6 +17,10 @@ pub(super) struct Journal {
     pub(super) records: Vec<Record>,
     /// What is wrong with the file itself.
     pub(super) damage: Vec<String>,
+    /// Says that the file ends in the middle of a record, as after a crash.
+    pub(super) torn: Option<String>,
+    /// The SHA-256 of each whole line.
+    pub(super) digests: Vec<String>,
     /// The file's length in bytes.
     pub(super) length: u64,
 }
@@ -81,7 +85,7 @@ impl Journal {
         let mut previous = sha256(b"");
         for (line, number) in bytes.split_inclusive(|byte| *byte == b'\n').zip(1..) {
             let Some(text) = line.strip_suffix(b"\n") else {
-                journal.damage.push(format!(
+                journal.torn = Some(format!(
                     "journal.jsonl ends in the middle of record {number}: {} bytes without a newline",
                     line.len()
                 ));
@@ -89,6 +93,7 @@ impl Journal {
             };
             journal.take(number, text, &previous);
             previous = sha256(text);
+            journal.digests.push(previous.clone());
         }
         let first = journal.records.first().map_or("", Record::kind);
         if first != "run_created" {
@@ -97,6 +102,15 @@ impl Journal {
                 .push("journal.jsonl does not begin with `run_created`".into());
         }
         journal
+    }
+
+    /// Returns whether the versions that wrote the journal also sealed it.
+    pub(super) fn is_sealed(&self) -> bool {
+        let mut opened = self
+            .records
+            .iter()
+            .filter(|record| record.kind() == "run_opened");
+        opened.any(|record| !record.text("ralph").is_empty())
     }
 
     fn take(&mut self, number: u64, text: &[u8], previous: &str) {
@@ -130,7 +144,7 @@ fn wrong(line: &Value, number: u64, previous: &str) -> Vec<String> {
     }
     if line["prev"].as_str() != Some(previous) {
         wrong.push(format!(
-            "record {number} does not follow the record before it: `prev` is not its sha256"
+            "record {number} does not follow the record before it in journal.jsonl: `prev` is not its sha256"
         ));
     }
     let at = line["at"].as_str().unwrap_or_default();

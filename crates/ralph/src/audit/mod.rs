@@ -20,8 +20,10 @@
 //! | I14 | `states` | the statuses follow the state machine |
 //! | CON | `contract` | the task file is the one the journal pins |
 //! | INT | `intents` | every intent has its outcome |
+//! | GUT | `circling` | circling is measured and answered |
+//! | FIL | `files` | the other files are as they were recorded |
 //!
-//! `journal`, `task`, `boxes`, `git` and `digest` read the evidence, `evidence` holds it, `report` is the answer.
+//! `journal`, `seal`, `task`, `boxes`, `git` and `digest` read the evidence, `evidence` holds it, `report` is the answer.
 
 mod append_only;
 mod boxes;
@@ -31,6 +33,7 @@ mod commits;
 mod contract;
 mod digest;
 mod evidence;
+mod files;
 mod git;
 mod green;
 mod intents;
@@ -41,6 +44,7 @@ mod oracle;
 mod orphans;
 mod pulls;
 mod report;
+mod seal;
 mod secrets;
 mod states;
 mod task;

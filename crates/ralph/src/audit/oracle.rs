@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::evidence::Evidence;
 use super::report::{Audit, Check, Outcome};
 use super::{
-    append_only, budgets, circling, commits, contract, green, intents, iterations, orphans, pulls,
-    secrets, states, writers,
+    append_only, budgets, circling, commits, contract, files, green, intents, iterations, orphans,
+    pulls, secrets, states, writers,
 };
 
 /// How often a run that moves on meanwhile is looked at again.
@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 type Look = fn(&Evidence<'_>) -> Outcome;
 
-const CHECKS: [(&str, &str, Look); 13] = [
+const CHECKS: [(&str, &str, Look); 14] = [
     ("I1", "no lost iteration", iterations::check),
     ("I2", "append-only", append_only::check),
     ("I3", "no doubled commit", commits::check),
@@ -32,6 +32,7 @@ const CHECKS: [(&str, &str, Look); 13] = [
     ("CON", "the contract is the pinned one", contract::check),
     ("INT", "every intent has an outcome", intents::check),
     ("GUT", "circling is measured and answered", circling::check),
+    ("FIL", "the files are as recorded", files::check),
 ];
 
 /// Checks every promise about a run. It changes nothing.

@@ -10,6 +10,7 @@ use ralph_core::run::{self, Command, RunStatus};
 use ralph_core::state::RunState;
 use ralph_engine::journal::Journal;
 use ralph_engine::mailbox::Mailbox;
+use ralph_engine::recorded;
 use ralph_engine::store::RunDir;
 
 use super::args::RunArg;
@@ -138,7 +139,7 @@ fn act_alone(
     // It may have ended while we were looking.
     let (status, mode) = (&journal.state().status, journal.state().mode);
     run::legal(status, mode, command).map_err(|why| refused(state, command, why))?;
-    journal.append_all([
+    let stopped = [
         Event::CommandReceived {
             id: format!("alone-{}", std::process::id()),
             command: command.clone(),
@@ -147,7 +148,9 @@ fn act_alone(
         Event::StatusChanged {
             status: RunStatus::Stopped,
         },
-    ])?;
+    ];
+    let files = recorded::record(dir, journal.state());
+    journal.append_all(files.into_iter().chain(stopped))?;
     Ok(())
 }
 

@@ -15,6 +15,7 @@ mod cheats;
 mod circling;
 mod clean_room;
 mod contract;
+mod corruption;
 #[cfg(target_os = "linux")]
 mod crash;
 mod crash_loop;

@@ -117,6 +117,7 @@ fn a_run_that_nobody_works_on_can_be_stopped_and_nothing_else() {
         .map(|record| record.event)
         .collect();
     let [
+        Event::FilesRecorded { .. },
         Event::CommandReceived {
             command, refused, ..
         },

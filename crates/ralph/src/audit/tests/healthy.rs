@@ -29,7 +29,9 @@ PASS CON the contract is the pinned one
 PASS INT every intent has an outcome
 N/A  GUT circling is measured and answered
          no iteration was measured
-run 260301-080000-00af: 12 passed, 0 failed, 1 not applicable
+N/A  FIL the files are as recorded
+         no record says what its files were
+run 260301-080000-00af: 12 passed, 0 failed, 2 not applicable
 
 "]]
     );

@@ -1,0 +1,80 @@
+//! FIL: the run's files are as they were when a process last ended its work on the run.
+//!
+//! The files of finished iterations and the kept contracts have digests of their own (I1, CON).
+
+use serde_json::Value;
+
+use super::digest;
+use super::evidence::Evidence;
+use super::iterations::intact;
+use super::journal::Record;
+use super::report::{Findings, Outcome};
+
+/// Files that the user may edit as long as the run has not ended.
+const EDITABLE: [&str; 3] = ["files/notes.md", "ralph_task.md", "ralph_task.rejected.md"];
+/// The gate writes to this file until its process is gone, so it may be longer than recorded.
+const GROWING: &str = "egress.jsonl";
+
+pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
+    let Some(recorded) = evidence.records("files_recorded").next_back() else {
+        return Outcome::NotApplicable("no record says what its files were");
+    };
+    if !is_last_work(evidence, recorded) {
+        return Outcome::NotApplicable(
+            "a process has worked on the run since its files were recorded",
+        );
+    }
+    let mut findings = Findings::default();
+    let files = recorded.event()["files"].as_object();
+    for (path, mark) in files.into_iter().flatten() {
+        let Err(why) = compare(evidence, path, mark) else {
+            continue;
+        };
+        let finding = format!("{path} {why} ({})", recorded.name());
+        if EDITABLE.contains(&path.as_str()) && !evidence.has_ended() {
+            findings.note(finding);
+        } else {
+            findings.fail(finding);
+        }
+    }
+    Outcome::Checked(findings)
+}
+
+/// Returns whether no process has written to the run's files since a record.
+fn is_last_work(evidence: &Evidence<'_>, recorded: &Record) -> bool {
+    let records = evidence.journal.records.iter().rev();
+    let mut later = records.take_while(|record| record.number > recorded.number);
+    later.all(|record| match record.kind() {
+        "status_changed" | "notice" => true,
+        "command_received" => writes_nothing(&record.event()["command"]),
+        _ => false,
+    })
+}
+
+/// Returns whether a command that comes while no process works on the run changes none of its files. A
+/// changed contract is a new file.
+fn writes_nothing(command: &Value) -> bool {
+    command == "stop" || command["task"].is_object() || command["profile"].is_object()
+}
+
+fn compare(evidence: &Evidence<'_>, path: &str, mark: &Value) -> Result<(), String> {
+    // A pull request that is kept on this machine is beside the runs.
+    let root = if path.starts_with("pulls/") {
+        evidence.state_dir
+    } else {
+        evidence.run_dir
+    };
+    let file = root.join(path);
+    let recorded = mark["sha256"].as_str();
+    if path != GROWING {
+        return intact(&file, recorded);
+    }
+    let length = mark["bytes"].as_u64().unwrap_or_default();
+    let beginnings = digest::of_beginnings(&file, &[length]);
+    let beginnings = beginnings.map_err(|error| format!("cannot be read: {error}"))?;
+    match beginnings.first() {
+        Some(Some(found)) if Some(found.as_str()) == recorded => Ok(()),
+        Some(Some(_)) => Err(format!("was changed: its first {length} bytes are others")),
+        Some(None) | None => Err(format!("is shorter than its {length} bytes")),
+    }
+}

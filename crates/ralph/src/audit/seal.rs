@@ -1,0 +1,74 @@
+//! The seal of a journal: number and digest of a record, in a file beside it.
+//!
+//! The chain of a journal protects every record but the last. The seal protects that one, and shows that
+//! records were cut off. A crash leaves a seal that is behind the journal, never one that is ahead of it.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::journal::Journal;
+use super::report::Findings;
+
+const NAME: &str = "journal.seal";
+
+/// What the seal of a journal says.
+#[derive(Debug)]
+pub(super) enum Seal {
+    /// There is none, as in runs of versions before there were seals.
+    Missing,
+    /// It cannot be read, for this reason.
+    Unreadable(String),
+    /// The record with this number had this digest.
+    Record(u64, String),
+}
+
+impl Seal {
+    pub(super) fn read(run_dir: &Path) -> Self {
+        let bytes = match fs::read(run_dir.join(NAME)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Self::Missing,
+            Err(error) => return Self::Unreadable(error.to_string()),
+        };
+        let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        match (value["seq"].as_u64(), value["sha256"].as_str()) {
+            (Some(number), Some(digest)) => Self::Record(number, digest.to_owned()),
+            (_, _) => Self::Unreadable("it does not name a record and its sha256".into()),
+        }
+    }
+
+    /// Compares the journal with its seal.
+    pub(super) fn check(&self, journal: &Journal, findings: &mut Findings) {
+        let (number, digest) = match self {
+            Self::Missing if journal.is_sealed() => {
+                return findings.fail(format!("{NAME} is missing"));
+            }
+            Self::Missing => return,
+            Self::Unreadable(why) => return findings.fail(format!("{NAME} cannot be read: {why}")),
+            Self::Record(number, digest) => (*number, digest),
+        };
+        let lines = journal.digests.len() as u64;
+        let index = usize::try_from(number)
+            .unwrap_or(usize::MAX)
+            .wrapping_sub(1);
+        match journal.digests.get(index) {
+            Some(found) if found == digest => {}
+            Some(_) => findings.fail(format!(
+                "record {number} of journal.jsonl is not the one that {NAME} names"
+            )),
+            None => findings.fail(format!(
+                "journal.jsonl ends at record {lines}, and {NAME} names record {number}: records were cut off"
+            )),
+        }
+    }
+
+    /// Returns whether the end of a journal can be what a crash left: no whole record is missing.
+    pub(super) fn allows_torn_end(&self, journal: &Journal) -> bool {
+        match self {
+            Self::Missing | Self::Unreadable(_) => false,
+            Self::Record(number, _) => *number <= journal.digests.len() as u64,
+        }
+    }
+}
