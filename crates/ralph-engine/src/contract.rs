@@ -84,9 +84,10 @@ impl Pinned {
         // A source that was in force once is the one the run started from; only a new one is a change.
         let source_now = read(&source).map(|(_, digest)| digest);
         let source_seen = source_now.filter(|digest| known.contains(digest));
-        // Only the ticks differ after a crash; anything else is a person's.
+        // After a crash the ticks differ, or the contract before is still there; anything else is a person's.
         let host = std::fs::read(dir.contract()).unwrap_or_default();
-        let untouched = TaskFile::parse(&host).is_ok_and(|task| digest(&task) == *in_force);
+        let untouched = TaskFile::parse(&host)
+            .is_ok_and(|task| *in_force == digest(&task) || known.contains(&digest(&task)));
         Ok(Self {
             dir: dir.clone(),
             source,

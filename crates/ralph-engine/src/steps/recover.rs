@@ -99,7 +99,7 @@ impl Run {
 
     /// Records commits that an iteration made and that are not among those the host takes: they were
     /// taken back, or lost with a damaged repository.
-    pub(super) async fn tell_lost_commits(&mut self, taken: &[CommitId]) -> Result<(), RunError> {
+    pub(crate) async fn tell_lost_commits(&mut self, taken: &[CommitId]) -> Result<(), RunError> {
         let made: Vec<CommitId> = self
             .state()
             .open

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use super::evidence::Evidence;
 use super::journal::Record;
 use super::report::{Findings, Outcome};
@@ -11,16 +13,16 @@ use super::task;
 const GRACE_MS: u64 = 15_000;
 
 pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
-    let limits = Limits::read(evidence);
+    let budgets = Budgets::read(evidence);
     let mut findings = Findings::default();
-    count_iterations(evidence, &limits, &mut findings);
-    count_calls(evidence, &limits, &mut findings);
-    follow_clock(evidence, &limits, &mut findings);
+    count_iterations(evidence, &budgets, &mut findings);
+    count_calls(evidence, &budgets, &mut findings);
+    follow_clock(evidence, &budgets, &mut findings);
     Outcome::Checked(findings)
 }
 
 /// What the run may spend; none is no limit.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Limits {
     iterations: Option<u64>,
     active_ms: Option<u64>,
@@ -28,14 +30,47 @@ struct Limits {
     tokens: Option<u64>,
 }
 
-impl Limits {
-    /// Returns the planned limits, or the task file's present ones where they are higher and a
-    /// person has changed the contract.
+/// The limits in force, each from a record on: a person may raise and lower them.
+struct Budgets(Vec<(u64, Limits)>);
+
+impl Budgets {
     fn read(evidence: &Evidence<'_>) -> Self {
-        let planned = Self::planned(evidence);
-        if evidence.records("contract_changed").next().is_none() {
-            return planned;
+        let planned = Limits::of(&evidence.plan()["limits"]);
+        let mut limits = vec![(0, planned.clone())];
+        for change in evidence.records("contract_changed") {
+            let changed = &change.event()["limits"];
+            let now = if changed.is_object() {
+                Limits::of(changed)
+            } else {
+                planned.raised(evidence)
+            };
+            limits.push((change.number, now));
         }
+        Self(limits)
+    }
+
+    fn at(&self, record: &Record) -> &Limits {
+        let in_force = self.0.iter().rfind(|(from, _)| *from <= record.number);
+        // The planned ones are in force from the start.
+        &in_force.unwrap_or(&self.0[0]).1
+    }
+}
+
+impl Limits {
+    fn of(limits: &Value) -> Self {
+        let wall = &limits["max_wall_time"];
+        let millis = |secs: u64| secs * 1000 + wall["nanos"].as_u64().unwrap_or(0) / 1_000_000;
+        Self {
+            iterations: limits["max_iterations"].as_u64(),
+            active_ms: wall["secs"].as_u64().map(millis),
+            nanodollars: limits["max_cost"].as_f64().map(nanos),
+            tokens: limits["max_tokens"].as_u64(),
+        }
+    }
+
+    /// Returns the task file's present limits where they are higher, for a change that does not record
+    /// its limits.
+    fn raised(&self, evidence: &Evidence<'_>) -> Self {
         let bytes = fs::read(evidence.run_dir.join("ralph_task.md")).unwrap_or_default();
         let text = task::clean(&bytes);
         let present = |key: &str| task::setting(&text, key);
@@ -44,22 +79,10 @@ impl Limits {
         let dollars = || present("max_cost_usd_estimate")?.parse().ok();
         let minutes = || u64::checked_mul(count("max_wall_time_minutes")?, 60_000);
         Self {
-            iterations: higher(planned.iterations, count("max_iterations")),
-            active_ms: higher(planned.active_ms, minutes()),
-            nanodollars: higher(planned.nanodollars, dollars().map(nanos)),
-            tokens: higher(planned.tokens, count("max_tokens_total")),
-        }
-    }
-
-    fn planned(evidence: &Evidence<'_>) -> Self {
-        let limits = &evidence.plan()["limits"];
-        let wall = &limits["max_wall_time"];
-        let millis = |secs: u64| secs * 1000 + wall["nanos"].as_u64().unwrap_or(0) / 1_000_000;
-        Self {
-            iterations: limits["max_iterations"].as_u64(),
-            active_ms: wall["secs"].as_u64().map(millis),
-            nanodollars: limits["max_cost"].as_f64().map(nanos),
-            tokens: limits["max_tokens"].as_u64(),
+            iterations: higher(self.iterations, count("max_iterations")),
+            active_ms: higher(self.active_ms, minutes()),
+            nanodollars: higher(self.nanodollars, dollars().map(nanos)),
+            tokens: higher(self.tokens, count("max_tokens_total")),
         }
     }
 }
@@ -74,11 +97,11 @@ fn nanos(dollars: f64) -> u64 {
     (dollars * 1e9).round() as u64
 }
 
-fn count_iterations(evidence: &Evidence<'_>, limits: &Limits, findings: &mut Findings) {
-    let Some(limit) = limits.iterations else {
-        return;
-    };
+fn count_iterations(evidence: &Evidence<'_>, budgets: &Budgets, findings: &mut Findings) {
     for record in evidence.records("iteration_started") {
+        let Some(limit) = budgets.at(record).iterations else {
+            continue;
+        };
         let number = record.count("iteration").unwrap_or(u64::MAX);
         if number > limit {
             findings.fail(format!(
@@ -91,7 +114,7 @@ fn count_iterations(evidence: &Evidence<'_>, limits: &Limits, findings: &mut Fin
 
 /// A call may go beyond a limit, the next one must not be made. An agent makes several at the same
 /// time; it must not be started again.
-fn count_calls(evidence: &Evidence<'_>, limits: &Limits, findings: &mut Findings) {
+fn count_calls(evidence: &Evidence<'_>, budgets: &Budgets, findings: &mut Findings) {
     let (mut tokens, mut spent) = (0_u64, 0_u64);
     let records = evidence.journal.records.iter();
     for record in records {
@@ -101,6 +124,7 @@ fn count_calls(evidence: &Evidence<'_>, limits: &Limits, findings: &mut Findings
             "agent_charged" => (false, true),
             _ => continue,
         };
+        let limits = budgets.at(record);
         if let Some(limit) = limits.tokens.filter(|limit| is_begun && tokens >= *limit) {
             findings.fail(format!(
                 "{}: another call after {tokens} tokens, `max_tokens_total` is {limit}",
@@ -135,7 +159,7 @@ fn dollars(nanos: u64) -> String {
     format!("${}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
-fn follow_clock(evidence: &Evidence<'_>, limits: &Limits, findings: &mut Findings) {
+fn follow_clock(evidence: &Evidence<'_>, budgets: &Budgets, findings: &mut Findings) {
     let mut before = 0;
     for record in &evidence.journal.records {
         let Some(active) = record.stamp("active_ms") else {
@@ -153,7 +177,8 @@ fn follow_clock(evidence: &Evidence<'_>, limits: &Limits, findings: &mut Finding
             record.kind(),
             "iteration_started" | "model_asked" | "doctor_asked" | "agent_started"
         );
-        let end = limits.active_ms.map(|limit| limit.saturating_add(GRACE_MS));
+        let limit = budgets.at(record).active_ms;
+        let end = limit.map(|limit| limit.saturating_add(GRACE_MS));
         if begins && end.is_some_and(|end| active > end) {
             findings.fail(format!(
                 "{} comes at {active} ms, the wall time ended {GRACE_MS} ms or more before",

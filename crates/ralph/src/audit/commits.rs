@@ -111,10 +111,12 @@ fn place(record: &Record) -> (u64, u64) {
     (number("iteration"), number("index"))
 }
 
-/// Returns the commits that finished iterations made and that the host was able to take.
+/// Returns the commits that finished iterations made and that the host was able to take. Those of an
+/// iteration whose sandbox was lost are lost with it.
 fn committed<'a>(evidence: &'a Evidence<'_>) -> Vec<(&'a Record, &'a str)> {
     let finished: BTreeSet<Option<u64>> = evidence
         .records("iteration_finished")
+        .filter(|record| record.text("outcome") != "sandbox_lost")
         .map(|record| record.count("iteration"))
         .collect();
     evidence

@@ -24,6 +24,8 @@ struct Walk<'a> {
     action: Option<(Place, &'a Record)>,
     /// The call that was begun and has not ended.
     call: Option<(Place, &'a Record)>,
+    /// The call that was charged without an answer.
+    abandoned: Option<Place>,
     /// The run was taken by another process since the action was begun.
     reopened: bool,
     /// The outcomes that are there to stay.
@@ -48,13 +50,17 @@ impl<'a> Walk<'a> {
             "model_replied" | "model_failed" => {
                 self.answer((iteration, number("attempt")), record);
             }
+            "model_abandoned" => self.abandoned = Some((iteration, number("attempt"))),
             "agent_started" => self.start_agent((iteration, number("attempt")), record),
             "agent_finished" => self.finish_agent((iteration, number("attempt")), record),
             "reply_accepted" => self.close_call(record),
             "iteration_started" | "iteration_finished" => {
                 // An iteration that goes on after a crash keeps what it has begun.
                 let goes_on = self.reopened && record.kind() == "iteration_started";
-                if !goes_on {
+                if record.text("outcome") == "sandbox_lost" {
+                    // Whatever ran in the sandbox ended with it.
+                    (self.agent, self.call, self.action) = (None, None, None);
+                } else if !goes_on {
                     self.close_agent(record);
                     self.close_call(record);
                     self.close_action(record);
@@ -190,7 +196,10 @@ impl<'a> Walk<'a> {
     }
 
     fn close_call(&mut self, by: &Record) {
-        if let Some(((iteration, attempt), asked)) = self.call.take() {
+        if let Some((place, asked)) = self.call.take()
+            && self.abandoned != Some(place)
+        {
+            let (iteration, attempt) = place;
             self.findings.fail(format!(
                 "{}: attempt {attempt} of iteration {iteration} has no outcome before {}",
                 asked.name(),

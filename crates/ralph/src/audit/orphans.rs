@@ -12,6 +12,8 @@ use super::report::{Findings, Outcome};
 
 /// How much of a process's environment is looked at.
 const ENVIRONMENT_BYTES: u64 = 1 << 20;
+/// The lower bits of a process's mark number the command, the others the sandbox.
+const COMMAND_BITS: u32 = 14;
 
 pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
     if !evidence.has_ended() {
@@ -40,8 +42,13 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
             ));
         }
     }
-    let ids: BTreeSet<&String> = sandboxes.known.iter().chain(labelled.keys()).collect();
-    find_processes(&ids, &mut findings);
+    let ids = sandboxes.known.iter().chain(labelled.keys());
+    find_processes(&ids.map(|id| (name_of(id), id)).collect(), &mut findings);
+    if !matches!(evidence.planned("sandbox"), "" | "local") {
+        findings.note(
+            "containers and volumes are not looked at; `ralph prune-sandboxes --dry-run` lists those that are left",
+        );
+    }
     Outcome::Checked(findings)
 }
 
@@ -92,21 +99,40 @@ fn labelled(root: &Path, run: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// Returns the name that processes of a sandbox carry: the digits of its id, without the provider.
+fn name_of(id: &str) -> &str {
+    id.rsplit_once('-').map_or(id, |(_, name)| name)
+}
+
 /// Finds processes that were started in one of the sandboxes, where the system shows them.
-fn find_processes(ids: &BTreeSet<&String>, findings: &mut Findings) {
+fn find_processes(sandboxes: &BTreeMap<&str, &String>, findings: &mut Findings) {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     for entry in entries {
         let pid = entry.file_name().to_string_lossy().into_owned();
-        if pid.bytes().all(|byte| byte.is_ascii_digit())
-            && let Some(id) = sandbox_of(&entry.path())
-            && ids.contains(&id)
-        {
+        if !pid.bytes().all(|byte| byte.is_ascii_digit()) {
+            continue;
+        }
+        let process = entry.path();
+        if has_ended(&process) {
+            continue;
+        }
+        let names = [named_by_environment(&process), named_by_limit(&process)];
+        let mut names = names.iter().flatten();
+        if let Some(id) = names.find_map(|name| sandboxes.get(name.as_str())) {
             findings.fail(format!("process {pid} of sandbox `{id}` still runs"));
         }
     }
 }
 
-fn sandbox_of(process: &Path) -> Option<String> {
+/// Returns whether a process has ended and only waits until its parent notices.
+fn has_ended(process: &Path) -> bool {
+    let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+    let state = status.lines().find_map(|line| line.strip_prefix("State:"));
+    state.is_none_or(|state| state.trim_start().starts_with(['Z', 'X']))
+}
+
+/// Returns the sandbox that a process names in the environment it was started with.
+fn named_by_environment(process: &Path) -> Option<String> {
     let mut environment = Vec::new();
     let file = File::open(process.join("environ")).ok()?;
     file.take(ENVIRONMENT_BYTES)
@@ -115,5 +141,16 @@ fn sandbox_of(process: &Path) -> Option<String> {
     environment
         .split(|byte| *byte == 0)
         .find_map(|entry| entry.strip_prefix(b"RALPH_SANDBOX="))
-        .map(|id| String::from_utf8_lossy(id).into_owned())
+        .map(|name| String::from_utf8_lossy(name).into_owned())
+}
+
+/// Returns the sandbox that a process carries in its limit of file locks, which an emptied environment
+/// does not remove: the number of the sandbox is above the number of the command.
+fn named_by_limit(process: &Path) -> Option<String> {
+    let limits = fs::read_to_string(process.join("limits")).ok()?;
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max file locks"))?;
+    let mark: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(format!("{:012x}", mark >> COMMAND_BITS))
 }

@@ -33,6 +33,8 @@ const TABLE: [(&str, &[&str]); 11] = [
     (
         "paused",
         &[
+            // A pause takes effect at the end of a verification, and the run continues from there.
+            "verifying",
             "running",
             "preparing",
             "paused",

@@ -27,7 +27,10 @@ mod egress;
 mod export;
 mod follow;
 mod holding;
+mod honest;
 mod images;
+#[cfg(target_os = "linux")]
+mod left_processes;
 mod live_steering;
 mod looks;
 mod models;

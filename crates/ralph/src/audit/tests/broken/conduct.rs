@@ -105,13 +105,14 @@ fn leaks_and_leftovers() {
 #[test]
 fn a_process_that_is_left_is_found() {
     let mut world = World::succeeded();
-    let id = format!("{WORK}-{}", std::process::id());
+    let name = format!("{:012x}", std::process::id());
+    let id = format!("local-{name}");
     world.event("sandbox_created", 1)["sandbox"] = json!(id);
     world.retell(|_| {});
     fs::remove_file(world.sandbox(&format!("{WORK}.json"))).unwrap();
     let mut child = Command::new("sleep")
         .arg("60")
-        .env("RALPH_SANDBOX", &id)
+        .env("RALPH_SANDBOX", &name)
         .spawn()
         .unwrap();
     let audit = world.audit();
@@ -287,7 +288,7 @@ const CHANGED_CONTRACTS_AND_OPEN_INTENTS: &[Case] = &[
     case(
         "CON",
         "the file of a paused run",
-        "`ralph resume` does that",
+        "`ralph resume` puts it back",
         |world| {
             world.replace("ralph_task.md", "max_iterations: 5", "max_iterations: 6");
             let place = world.place("verify_started", 1);

@@ -1,0 +1,134 @@
+//! Processes that a run leaves behind, as `ralph audit` sees them.
+
+use std::fs;
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ralph_core::event::Event;
+use ralph_core::id::RunId;
+use ralph_core::run::RunStatus;
+use ralph_core::secret::Redactor;
+use ralph_engine::journal::Journal;
+use ralph_engine::store::StateDir;
+use rustix::process::{Pid, Signal};
+
+use crate::project::{Project, actions, run};
+use crate::support::Stopped;
+
+/// A process of the system that is ended with the test.
+struct Left(u32);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        if let Some(pid) = i32::try_from(self.0).ok().and_then(Pid::from_raw) {
+            rustix::process::kill_process(pid, Signal::KILL).ok();
+        }
+    }
+}
+
+/// Starts a run whose command leaves a process that ralph cannot end any more: ralph is killed. Returns
+/// the process, which wrote its id into a file of the project.
+fn leave(project: &Project, command: &str) -> Left {
+    let file = project.path("pid");
+    let command = command.replace("PID", &file.display().to_string());
+    project.write_script(&[actions(&[run(&command)])]);
+    let live = project.start();
+    let start = Instant::now();
+    let pid = loop {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        if let Ok(pid) = text.trim().parse() {
+            break pid;
+        }
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "the command does not start"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    live.signal(Signal::KILL);
+    live.end();
+    Left(pid)
+}
+
+/// Ends the run without ending its processes.
+fn end_run(project: &Project) {
+    let state = StateDir::open(project.home()).unwrap();
+    let run = project.run_dir();
+    let id = RunId::parse(run.file_name().unwrap().to_str().unwrap()).unwrap();
+    let clock = Arc::new(Stopped);
+    let mut journal = Journal::open(&state.run(&id), clock, Redactor::default()).unwrap();
+    let status = RunStatus::Stopped;
+    journal.append(Event::StatusChanged { status }).unwrap();
+}
+
+/// A process that has nothing to do with the run, though it is one of some sandbox.
+struct Foreign(Child);
+
+impl Foreign {
+    fn start() -> Self {
+        let mut sleep = Command::new("sleep");
+        let sleep = sleep.arg("60").env("RALPH_SANDBOX", "0123456789ab");
+        Self(sleep.spawn().unwrap())
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+#[test]
+fn a_process_that_was_left_is_named_until_it_ends() {
+    for command in [
+        "echo $$ > PID; exec sleep 60",
+        "setsid sh -c 'echo $$ > PID; exec sleep 60'",
+        // The environment is gone, the mark is not.
+        "env -i /bin/sh -c 'echo $$ > PID; exec /bin/sleep 60'",
+    ] {
+        let project = Project::new();
+        let left = leave(&project, command);
+        let foreign = Foreign::start();
+        // Not ended: resuming ends the process.
+        project.audit();
+        end_run(&project);
+        let ended = project.ralph(&["audit", "last"]).expect(1);
+        let sandbox = project.events("sandbox_created")[0]["sandbox"].clone();
+        let named = format!(
+            "process {} of sandbox `{}` still runs",
+            left.0,
+            sandbox.as_str().unwrap()
+        );
+        assert!(ended.stdout.contains(&named), "{command}: {}", ended.stdout);
+        let failed = ended.stdout.lines().filter(|line| line.starts_with("FAIL"));
+        assert_eq!(failed.count(), 1, "{command}: {}", ended.stdout);
+        let other = format!("process {} ", foreign.0.id());
+        assert!(!ended.stdout.contains(&other), "{}", ended.stdout);
+        let pid = left.0;
+        drop(left);
+        let start = Instant::now();
+        while fs::read(format!("/proc/{pid}/environ")).is_ok_and(|bytes| !bytes.is_empty()) {
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "the process does not end"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        project.audit();
+    }
+}
+
+#[test]
+fn stopping_an_interrupted_run_ends_its_processes() {
+    let project = Project::new();
+    let left = leave(&project, "setsid sh -c 'echo $$ > PID; exec sleep 60'");
+    project.ralph(&["stop", "last"]).expect(0);
+    project.audit();
+    let environ = fs::read(format!("/proc/{}/environ", left.0));
+    assert!(
+        environ.unwrap_or_default().is_empty(),
+        "the process is still there"
+    );
+}
