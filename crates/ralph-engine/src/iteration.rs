@@ -16,7 +16,7 @@ pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
     run.begin_iteration()?;
     if run.has_lost_its_sandbox() {
         // What was done and not committed is gone, so the rest of the actions would make no sense.
-        run.tell_lost_commits(&[]).await?;
+        run.record_commits_of_lost_sandbox().await?;
         let lost = Performed::nothing(IterationOutcome::SandboxLost);
         return run
             .close_iteration("the sandbox was lost".into(), lost, None)

@@ -118,7 +118,7 @@ fn is_artifact(root: &Path, path: &Path) -> bool {
     let is_finished = parts.next() == Some("iterations")
         && parts
             .next()
-            .is_some_and(|number| !number.ends_with(".open"));
+            .is_some_and(|number| number.strip_suffix(".open").is_none());
     is_finished
         && parts
             .next()

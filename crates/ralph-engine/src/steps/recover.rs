@@ -99,7 +99,22 @@ impl Run {
 
     /// Records commits that an iteration made and that are not among those the host takes: they were
     /// taken back, or lost with a damaged repository.
-    pub(crate) async fn tell_lost_commits(&mut self, taken: &[CommitId]) -> Result<(), RunError> {
+    pub(super) async fn tell_lost_commits(&mut self, taken: &[CommitId]) -> Result<(), RunError> {
+        let what = "is not on the branch any more; what its files hold now counts as not committed";
+        self.record_lost_commits(taken, what).await
+    }
+
+    /// Records commits of the open iteration that the host had not taken when the sandbox was lost.
+    pub(crate) async fn record_commits_of_lost_sandbox(&mut self) -> Result<(), RunError> {
+        self.record_lost_commits(&[], "is lost with its sandbox")
+            .await
+    }
+
+    async fn record_lost_commits(
+        &mut self,
+        taken: &[CommitId],
+        what: &str,
+    ) -> Result<(), RunError> {
         let made: Vec<CommitId> = self
             .state()
             .open
@@ -111,10 +126,7 @@ impl Run {
             if taken.contains(&commit) || self.repo.has(&commit).await {
                 continue;
             }
-            let why = format!(
-                "commit {} is not on the branch any more; what its files hold now counts as not committed",
-                commit.short()
-            );
+            let why = format!("commit {} {what}", commit.short());
             self.log_error(&why)?;
             self.journal.append(Event::ImportRefused { why })?;
         }

@@ -138,7 +138,7 @@ fn finished(root: &Path, number: u64, record: &Record, findings: &mut Findings) 
         }
     };
     // A crash in the middle of a write leaves a file with a temporary name.
-    let is_temporary = |name: &str| name.starts_with('.') && name.ends_with(".tmp");
+    let is_temporary = |name: &str| name.starts_with('.') && name.strip_suffix(".tmp").is_some();
     let belongs = |name: &str| FILES.contains(&name) || name == PARTIAL || is_temporary(name);
     for name in names.iter().filter(|name| !belongs(name)) {
         findings.fail(format!("iterations/{number}/{name} does not belong there"));

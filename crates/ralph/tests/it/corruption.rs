@@ -54,7 +54,7 @@ impl Victim {
         files.extend(
             pulls
                 .into_iter()
-                .filter(|(name, _)| name.ends_with(".json")),
+                .filter(|(name, _)| name.strip_suffix(".json").is_some()),
         );
         files
     }

@@ -81,10 +81,10 @@ fn a_sandbox_that_is_lost_in_an_action() {
         resumes(&project);
         let outcomes = project.told("iteration_finished", "outcome");
         assert_eq!(outcomes[0], "sandbox_lost", "{outcomes:?}");
-        // The model and the user are told what happened to the commit.
+        // The model and the user see what happened to the commit.
         let refused = project.told("import_refused", "why");
         assert_eq!(refused.len(), 1, "{refused:?}");
-        assert!(project.prompt(2).contains("is not on the branch any more"));
+        assert!(project.prompt(2).contains("is lost with its sandbox"));
         assert_eq!(project.delivered(), ["a.txt", "b.txt"]);
     }
 }
@@ -153,15 +153,25 @@ fn commands_that_remove_the_workspace() {
 
 #[test]
 fn checks_that_remove_the_workspace() {
-    // Green in the workspace and in the clean room, and nothing is left after it.
-    let body = "# Task: Two\n\n## Success criteria\n\n- [ ] M1.1 One\n  - verify: `grep -q one a.txt && rm -rf \"$PWD\"/* \"$PWD\"/.git`\n- [ ] M1.2 Two\n  - verify: `grep -q two b.txt && rm -rf \"$PWD\"`\n";
-    let project = Project::new()
-        .body(body)
-        .set("max_iterations", "3")
-        .script(&[finish(), finish(), finish()]);
-    let ended = project.run();
-    assert!([0, 1, 10, 11].contains(&ended.code), "{}", ended.both());
-    project.audit();
+    // In the workspace and in the clean room, or in the clean room alone.
+    let everywhere = "rm -rf \"$PWD\"";
+    for (removal, code) in [
+        (everywhere.to_owned(), 10),
+        ("test -d .ralph || rm -rf \"$PWD\"/*".to_owned(), 0),
+        ("test -d .ralph || rm -rf .git".to_owned(), 10),
+        (format!("test -d .ralph || {everywhere}"), 10),
+    ] {
+        let body = format!(
+            "# Task: Two\n\n## Success criteria\n\n- [ ] M1.1 One\n  - verify: `grep -q one a.txt && {{ {removal}; }}`\n\
+             - [ ] M1.2 Two\n  - verify: `grep -q two b.txt`\n"
+        );
+        let project = Project::new()
+            .body(&body)
+            .set("max_iterations", "2")
+            .script(&[finish(), finish()]);
+        project.run().expect(code);
+        project.audit();
+    }
 }
 
 /// A project whose test command waits for `go` in the clean room alone, after a first iteration that
@@ -338,7 +348,7 @@ fn a_task_that_is_changed_while_a_command_runs() {
 }
 
 #[test]
-fn notes_and_signs_for_a_run_that_nobody_works_on() {
+fn notes_and_signs_for_a_run_without_a_process() {
     let ask = actions(&[control("pause", "where?")]);
     let project = Project::new()
         .set("mode", "guided")

@@ -37,7 +37,7 @@ fn a_known_record_is_read_whatever_is_added_to_it() {
 }
 
 #[test]
-fn a_newer_format_an_unknown_event_and_damage_are_told_apart() {
+fn a_newer_format_an_unknown_event_and_damage_are_distinguished() {
     let notice = json!({"type": "notice", "message": "x"});
     let newer = format!(
         "run `r1` was written by a newer ralph (journal format 2), this is ralph {RALPH} (format 1)"
@@ -78,7 +78,7 @@ fn a_newer_format_an_unknown_event_and_damage_are_told_apart() {
 }
 
 #[test]
-fn the_record_after_one_that_cannot_be_read_tells_whether_it_is_damaged() {
+fn the_record_after_one_that_cannot_be_read_shows_whether_it_is_damaged() {
     let unknown = line(1, &json!({"type": "notibe", "message": "x"})).to_string();
     let newer = line(3, &json!({"type": "notice", "message": "x"})).to_string();
     let next = |v: u64, prev: Digest| json!({"v": v, "prev": prev}).to_string();
