@@ -3,59 +3,94 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::{Price, Tier, Window};
-use crate::money::Usd;
+use serde::{Deserialize, Serialize};
 
-/// The prices that come with the program.
-const EMBEDDED: &str = include_str!("prices.txt");
-/// The token windows of the same models.
-const EMBEDDED_WINDOWS: &str = include_str!("windows.txt");
+use super::cost::Rates;
+use super::{Price, Window};
+
+/// The prices and token windows that come with the program, a part of LiteLLM's map in its own format.
+const EMBEDDED: &str = include_str!("prices.json");
 
 /// The schemes of models that answer from a file.
 const FREE: [&str; 2] = ["scripted:", "replay:"];
 /// The providers that usually run on the user's machine. A name proves nothing about the server, so
 /// these models have no price by name.
-const LOCAL: [&str; 2] = ["ollama/", "lm_studio/"];
+const LOCAL: [&str; 2] = ["ollama", "lm_studio"];
 /// The providers whose models are also known by their bare names.
 const BARE: [&str; 2] = ["openai", "anthropic"];
 /// A gateway hands a question on to a model that has a price of its own.
 const GATEWAY: &str = "litellm_proxy/";
 
-/// The prices of models, by their whole names.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The prices of models, by their names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriceBook {
     by_name: BTreeMap<String, Price>,
+    #[serde(default)]
     windows: BTreeMap<String, Window>,
+    /// Whole names, `provider/model`, of models that have a bare name here.
+    #[serde(default)]
+    aliases: BTreeMap<String, String>,
+    /// Has the prices of models that are not here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fallback: Option<Box<PriceBook>>,
 }
 
 impl PriceBook {
+    /// The version of LiteLLM whose price map the embedded prices are from.
+    pub const EMBEDDED_VERSION: &str = "1.108.4";
+
     /// Returns the prices that come with the program.
     pub fn embedded() -> &'static Self {
-        static BOOK: LazyLock<PriceBook> = LazyLock::new(|| PriceBook {
-            by_name: EMBEDDED.lines().filter_map(row).collect(),
-            windows: EMBEDDED_WINDOWS.lines().filter_map(window_row).collect(),
-        });
+        static BOOK: LazyLock<PriceBook> =
+            LazyLock::new(|| PriceBook::from_litellm(EMBEDDED).unwrap_or_default());
         &BOOK
     }
 
-    /// Adds a model's price under its whole name, `provider/model`.
+    /// Adds a model's price under its name.
     pub fn add(&mut self, name: String, price: Price) {
         self.by_name.insert(name, price);
     }
 
-    /// Adds a model's token window under its whole name.
+    /// Adds a model's token window under its name.
     pub(super) fn add_window(&mut self, name: String, window: Window) {
         self.windows.insert(name, window);
     }
 
-    /// Returns how many models have a price.
+    /// Adds the whole name of a model that has a bare name here.
+    pub(super) fn add_alias(&mut self, whole: String, bare: String) {
+        self.aliases.insert(whole, bare);
+    }
+
+    /// Returns these prices with those of another book for the models that are not here.
+    #[must_use]
+    pub fn or(mut self, other: Self) -> Self {
+        self.fallback = Some(Box::new(match self.fallback.take() {
+            Some(fallback) => fallback.or(other),
+            None => other,
+        }));
+        self
+    }
+
+    /// Returns how many models have a price here.
     pub fn len(&self) -> usize {
         self.by_name.len()
     }
 
-    /// Tells whether no model has a price.
+    /// Tells whether no model has a price here.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
+    }
+
+    /// Returns the models that have a price here, in the order of their names.
+    pub fn prices(&self) -> impl Iterator<Item = (&str, &Price)> {
+        self.by_name
+            .iter()
+            .map(|(name, price)| (name.as_str(), price))
+    }
+
+    /// Returns the price that stands here under exactly this name.
+    pub(super) fn own_price(&self, name: &str) -> Option<&Price> {
+        self.by_name.get(name)
     }
 
     /// Returns the price of a model by its name: `zai/glm-4.7`, `claude-sonnet-4-5`,
@@ -64,81 +99,55 @@ impl PriceBook {
         if FREE.iter().any(|scheme| model.starts_with(scheme)) {
             return Some(Price::FREE);
         }
-        find(&self.by_name, model)
+        let fallback = || self.fallback.as_ref()?.price(model);
+        self.find(&self.by_name, model).or_else(fallback)
     }
 
     /// Returns the token window of a model by the same names.
     pub fn window(&self, model: &str) -> Option<Window> {
-        find(&self.windows, model)
+        let fallback = || self.fallback.as_ref()?.window(model);
+        self.find(&self.windows, model).or_else(fallback)
     }
 
     /// Returns a price that no model here exceeds, for estimates about one that is not known.
     pub fn highest(&self) -> Price {
-        let rates = self
-            .by_name
-            .values()
-            .flat_map(|price| [price.for_prompt(0), price.for_prompt(u64::MAX)]);
-        rates.fold(Price::FREE, |highest, price| Price {
-            input: highest.input.max(price.input),
-            output: highest.output.max(price.output),
-            cache_read: highest.cache_read.max(price.cache_read),
-            cache_write: highest.cache_write.max(price.cache_write),
-            tier: None,
-        })
+        let rates = self.by_name.values();
+        let rates = rates.flat_map(|price| price.rates_up_to(u64::MAX));
+        let highest = rates.fold(None, |highest: Option<Rates>, rates| {
+            Some(highest.map_or(rates, |highest| highest.max(rates)))
+        });
+        highest.map_or(Price::FREE, Price::from)
+    }
+
+    /// Finds a model by its exact name, then without the date of its version; a bare name last.
+    fn find<T: Copy>(&self, by_name: &BTreeMap<String, T>, model: &str) -> Option<T> {
+        let model = model.strip_prefix(GATEWAY).unwrap_or(model);
+        let names = [model, without_date(model)];
+        let listed = |name: &str| {
+            let alias = || by_name.get(self.aliases.get(name)?);
+            by_name.get(name).or_else(alias).copied()
+        };
+        let bare = || {
+            let mut providers = BARE.iter().filter(|_| !model.contains('/'));
+            providers.find_map(|provider| {
+                let mut names = names.iter();
+                names.find_map(|name| listed(&format!("{provider}/{name}")))
+            })
+        };
+        names.into_iter().find_map(listed).or_else(bare)
     }
 }
 
 /// Reports whether a model's provider charges nothing if its server runs on the user's machine.
 pub fn is_free_on_loopback(model: &str) -> bool {
-    LOCAL.iter().any(|provider| model.starts_with(provider))
+    model
+        .split_once('/')
+        .is_some_and(|(provider, _)| is_local_provider(provider))
 }
 
-fn find<T: Copy>(by_name: &BTreeMap<String, T>, model: &str) -> Option<T> {
-    let model = model.strip_prefix(GATEWAY).unwrap_or(model);
-    let names = [model, without_date(model)];
-    if model.contains('/') {
-        return names.iter().find_map(|name| by_name.get(*name).copied());
-    }
-    BARE.iter()
-        .flat_map(|provider| names.map(|name| format!("{provider}/{name}")))
-        .find_map(|name| by_name.get(&name).copied())
-}
-
-/// Parses one line of the embedded windows.
-fn window_row(line: &str) -> Option<(String, Window)> {
-    let mut words = line.split('#').next()?.split_whitespace();
-    let name = words.next()?.to_owned();
-    let window = Window {
-        max_input: words.next()?.parse().ok()?,
-        max_output: words.next()?.parse().ok()?,
-    };
-    Some((name, window))
-}
-
-/// Reads one line of the embedded prices; comments and blank lines are none.
-fn row(line: &str) -> Option<(String, Price)> {
-    let line = line.split('#').next()?;
-    let mut words = line.split_whitespace();
-    let name = words.next()?.to_owned();
-    let numbers: Vec<&str> = words.collect();
-    let usd = |index: usize| Usd::from_dollars(numbers.get(index)?.parse().ok()?);
-    let tier = || {
-        Some(Tier {
-            above_tokens: numbers.get(4)?.parse().ok()?,
-            input: usd(5)?,
-            output: usd(6)?,
-            cache_read: usd(7),
-            cache_write: usd(8),
-        })
-    };
-    let price = Price {
-        input: usd(0)?,
-        output: usd(1)?,
-        cache_read: usd(2),
-        cache_write: usd(3),
-        tier: tier(),
-    };
-    Some((name, price))
+/// Reports whether a provider usually runs on the user's machine.
+pub(super) fn is_local_provider(provider: &str) -> bool {
+    LOCAL.contains(&provider)
 }
 
 /// Returns a name without the date of its version, `-20250929` or `-2025-08-07`.
@@ -158,6 +167,7 @@ fn without_date(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::money::Usd;
 
     #[test]
     fn a_model_is_found_by_its_names() {
@@ -195,28 +205,12 @@ mod tests {
     }
 
     #[test]
-    fn every_line_is_a_price_and_each_model_has_one() {
-        let lines = EMBEDDED
-            .lines()
-            .filter(|line| !line.is_empty() && !line.starts_with('#'));
-        assert_eq!(PriceBook::embedded().len(), lines.count());
-        assert!(PriceBook::embedded().len() >= 60);
-        let tiered = |line: &&str| line.split_whitespace().count() > 5;
-        let with_tier = PriceBook::embedded().by_name.values();
-        assert_eq!(
-            with_tier.filter(|price| price.tier.is_some()).count(),
-            EMBEDDED
-                .lines()
-                .filter(|line| !line.starts_with('#'))
-                .filter(tiered)
-                .count()
-        );
-    }
-
-    #[test]
-    fn every_priced_model_has_a_window() {
+    fn every_embedded_model_has_a_price_and_a_window() {
         let book = PriceBook::embedded();
-        for name in book.by_name.keys() {
+        let lines = EMBEDDED.lines().filter(|line| line.starts_with('"'));
+        assert_eq!(book.len(), lines.count());
+        assert!(book.len() >= 70, "{}", book.len());
+        for (name, _) in book.prices() {
             let window = book.window(name).expect(name);
             assert!(window.max_input >= 100_000, "{name}");
             assert!(window.max_output >= 8_000, "{name}");
@@ -227,6 +221,35 @@ mod tests {
     }
 
     #[test]
+    fn another_book_has_the_prices_that_are_missing() {
+        let book = |name: &str, dollars| {
+            let mut book = PriceBook::default();
+            let input = Usd::from_dollars(dollars).unwrap();
+            let price = Price {
+                input,
+                ..Price::FREE
+            };
+            book.add(name.to_owned(), price);
+            book
+        };
+        let all = book("zai/a", 1.0)
+            .or(book("zai/b", 2.0))
+            .or(book("zai/a-20260101", 3.0));
+        let dollars = |name: &str| all.price(name).map(|price| price.input.dollars());
+        for (name, expected) in [
+            ("zai/a", Some(1.0)),
+            // The first book that knows a model decides.
+            ("zai/a-20260101", Some(1.0)),
+            ("zai/b", Some(2.0)),
+            ("zai/c", None),
+        ] {
+            assert_eq!(dollars(name), expected, "{name}");
+        }
+        let text = serde_json::to_string(&all).unwrap();
+        assert_eq!(serde_json::from_str::<PriceBook>(&text).unwrap(), all);
+    }
+
+    #[test]
     fn the_highest_price_is_above_all() {
         let usd = |dollars| Usd::from_dollars(dollars).unwrap();
         let expected = Price {
@@ -234,8 +257,11 @@ mod tests {
             output: usd(120.0),
             cache_read: Some(usd(15.0)),
             cache_write: Some(usd(25.0)),
-            tier: None,
+            cache_write_1h: Some(usd(25.0)),
+            reasoning: Some(usd(120.0)),
+            ..Price::FREE
         };
         assert_eq!(PriceBook::embedded().highest(), expected);
+        assert_eq!(PriceBook::default().highest(), Price::FREE);
     }
 }

@@ -1,5 +1,7 @@
 //! The most that a call can cost before it is made, for reservations.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Price, cost};
 use crate::money::Usd;
 use crate::ports::Usage;
@@ -7,7 +9,7 @@ use crate::ports::Usage;
 const MILLION: u128 = 1_000_000;
 
 /// The most tokens that a model takes and writes in one call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// Input tokens, cached ones included.
     pub max_input: u64,
@@ -17,7 +19,7 @@ pub struct Window {
 
 /// Returns the most that a call costs whose input and output stay within these token counts, rounded
 /// up. [`cost`](super::cost) never exceeds it, however the input divides into fresh, cached and newly
-/// cached tokens.
+/// cached tokens, and the output into text and reasoning.
 pub fn highest_cost(price: &Price, input_tokens: u64, output_tokens: u64) -> Usd {
     let (input, output) = rates(price, input_tokens);
     let total = product(input_tokens, input).saturating_add(product(output_tokens, output));
@@ -25,29 +27,53 @@ pub fn highest_cost(price: &Price, input_tokens: u64, output_tokens: u64) -> Usd
 }
 
 /// Returns the usage within these token counts that costs the most: the input may be fresh, read from a
-/// cache, or written to one.
+/// cache, or written to one, and the output may be text or reasoning.
 pub fn worst_usage(price: &Price, input_tokens: u64, output_tokens: u64) -> Usage {
+    // A shorter prompt costs more only where a price falls with the length.
+    std::iter::once(input_tokens)
+        .chain(price.limits_below(input_tokens))
+        .flat_map(inputs)
+        .map(|input| with_worst_output(price, input, output_tokens))
+        .reduce(|one, other| {
+            let is_dearer = cost(price, &other) > cost(price, &one);
+            if is_dearer { other } else { one }
+        })
+        .unwrap_or_default()
+}
+
+/// Returns a call's input with the output of this many tokens that costs the most.
+pub fn with_worst_output(price: &Price, input: Usage, output_tokens: u64) -> Usage {
+    let rates = price.rates(input.input_tokens);
+    let is_dearer = rates.reasoning > rates.output;
+    Usage {
+        output_tokens,
+        reasoning_tokens: if is_dearer { output_tokens } else { 0 },
+        ..input
+    }
+}
+
+/// Returns the input of a call as it can be billed.
+fn inputs(input_tokens: u64) -> [Usage; 4] {
     let fresh = Usage {
         input_tokens,
-        output_tokens,
         ..Usage::default()
-    };
-    let read = Usage {
-        cache_read_tokens: input_tokens,
-        ..fresh
     };
     let written = Usage {
         cache_write_tokens: input_tokens,
         ..fresh
     };
-    let dearer = |one: Usage, other: Usage| {
-        if cost(price, &other) > cost(price, &one) {
-            other
-        } else {
-            one
-        }
-    };
-    dearer(dearer(fresh, read), written)
+    [
+        fresh,
+        Usage {
+            cache_read_tokens: input_tokens,
+            ..fresh
+        },
+        written,
+        Usage {
+            cache_write_1h_tokens: input_tokens,
+            ..written
+        },
+    ]
 }
 
 /// Returns how many output tokens an amount pays for after the input is paid; none if it does not pay
@@ -62,12 +88,12 @@ pub fn affordable_output(price: &Price, input_tokens: u64, left: Usd) -> Option<
 
 /// Returns the highest rates that a call with at most this much input is billed at.
 fn rates(price: &Price, input_tokens: u64) -> (Usd, Usd) {
-    [price.for_prompt(0), price.for_prompt(input_tokens)]
-        .into_iter()
-        .fold((Usd::ZERO, Usd::ZERO), |(input, output), price| {
-            let cached = price.cache_read.max(price.cache_write);
-            let highest = price.input.max(cached.unwrap_or_default());
-            (input.max(highest), output.max(price.output))
+    let highest = (Usd::ZERO, Usd::ZERO);
+    price
+        .rates_up_to(input_tokens)
+        .fold(highest, |(input, output), rates| {
+            let (dearest_input, dearest_output) = (rates.highest_input(), rates.highest_output());
+            (input.max(dearest_input), output.max(dearest_output))
         })
 }
 
@@ -78,7 +104,7 @@ fn product(tokens: u64, rate: Usd) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::price::{PriceBook, highest, known};
+    use crate::price::{PriceBook, Tier, known};
 
     /// A small deterministic generator: the property is checked on the same calls every time.
     struct Numbers(u64);
@@ -92,44 +118,99 @@ mod tests {
         }
     }
 
+    fn usd(numbers: &mut Numbers) -> Usd {
+        Usd::from_nanos(numbers.below(20_000_000_000))
+    }
+
+    fn some_usd(numbers: &mut Numbers) -> Option<Usd> {
+        (numbers.below(2) == 0).then(|| usd(numbers))
+    }
+
+    fn tier(numbers: &mut Numbers, above_tokens: u64) -> Tier {
+        Tier {
+            above_tokens,
+            input: usd(numbers),
+            output: usd(numbers),
+            cache_read: some_usd(numbers),
+            cache_write: some_usd(numbers),
+            cache_write_1h: some_usd(numbers),
+            reasoning: some_usd(numbers),
+        }
+    }
+
+    fn price(numbers: &mut Numbers) -> Price {
+        let base = tier(numbers, 0);
+        let most = 100_000 * numbers.below(5);
+        let mut level = |limit| Some(tier(numbers, limit)).filter(|_| limit <= most);
+        Price {
+            input: base.input,
+            output: base.output,
+            cache_read: base.cache_read,
+            cache_write: base.cache_write,
+            cache_write_1h: base.cache_write_1h,
+            reasoning: base.reasoning,
+            tier: level(100_000),
+            higher_tiers: [200_000, 300_000, 400_000].map(level),
+        }
+    }
+
+    fn usage(numbers: &mut Numbers, most_input: u64, most_output: u64) -> Usage {
+        let input_tokens = numbers.below(most_input + 1);
+        let output_tokens = numbers.below(most_output + 1);
+        let cache_read_tokens = numbers.below(input_tokens + 1);
+        let cache_write_tokens = numbers.below(input_tokens - cache_read_tokens + 1);
+        Usage {
+            input_tokens,
+            output_tokens,
+            cache_read_tokens,
+            cache_write_tokens,
+            cache_write_1h_tokens: numbers.below(cache_write_tokens + 1),
+            reasoning_tokens: numbers.below(output_tokens + 1),
+        }
+    }
+
+    /// Every price of the program, and as many that no provider would set: cheaper tiers, dearer reasoning.
     #[test]
     fn no_usage_within_the_bounds_costs_more_than_the_ceiling() {
         let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
-        let names: Vec<String> = include_str!("prices.txt")
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        let known: Vec<Price> = PriceBook::embedded()
+            .prices()
+            .map(|(_, price)| *price)
             .collect();
-        for round in 0..20_000 {
-            let name = &names[round % names.len()];
-            let price = PriceBook::embedded().price(name).unwrap_or_else(highest);
-            let (most_input, most_output) = (numbers.below(600_000), numbers.below(200_000));
-            let input_tokens = numbers.below(most_input + 1);
-            let cache_read_tokens = numbers.below(input_tokens + 1);
-            let usage = Usage {
-                input_tokens,
-                output_tokens: numbers.below(most_output + 1),
-                cache_read_tokens,
-                cache_write_tokens: numbers.below(input_tokens - cache_read_tokens + 1),
+        for round in 0..40_000 {
+            let price = match known.get(round % (2 * known.len())) {
+                Some(price) => *price,
+                None => price(&mut numbers),
             };
+            let (most_input, most_output) = (numbers.below(600_000), numbers.below(200_000));
+            let usage = usage(&mut numbers, most_input, most_output);
             let ceiling = highest_cost(&price, most_input, most_output);
-            assert!(cost(&price, &usage) <= ceiling, "{name} {usage:?}");
+            assert!(cost(&price, &usage) <= ceiling, "{price:?} {usage:?}");
             let worst = worst_usage(&price, most_input, most_output);
+            assert!(cost(&price, &worst) <= ceiling, "{price:?}");
             assert!(
                 cost(&price, &usage) <= cost(&price, &worst),
-                "{name} {usage:?}"
+                "{price:?} {usage:?} {worst:?}"
             );
-            assert!(cost(&price, &worst) <= ceiling, "{name}");
+            let counted = with_worst_output(&price, usage, most_output);
+            assert!(
+                cost(&price, &usage) <= cost(&price, &counted),
+                "{price:?} {usage:?}"
+            );
+            assert!(cost(&price, &counted) <= ceiling, "{price:?} {usage:?}");
             let left = Usd::from_nanos(numbers.below(2_000_000_000));
             let Some(output) = affordable_output(&price, most_input, left) else {
-                assert!(highest_cost(&price, most_input, 0) > left, "{name}");
+                assert!(highest_cost(&price, most_input, 0) > left, "{price:?}");
                 continue;
             };
             if output < u64::MAX {
-                assert!(highest_cost(&price, most_input, output) <= left, "{name}");
+                assert!(
+                    highest_cost(&price, most_input, output) <= left,
+                    "{price:?}"
+                );
                 assert!(
                     highest_cost(&price, most_input, output + 1) > left,
-                    "{name}"
+                    "{price:?}"
                 );
             }
         }

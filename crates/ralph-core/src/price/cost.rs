@@ -12,15 +12,24 @@ pub struct Price {
     pub input: Usd,
     /// Of the answer.
     pub output: Usd,
-    /// Of the part of the prompt that is read from a cache; without one, as the rest of it.
+    /// Price of cached input; defaults to the input price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<Usd>,
-    /// Of the part of the prompt that is written to a cache; without one, as the rest of it.
+    /// Price of input that is written to a cache; defaults to the input price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<Usd>,
+    /// Price of input that is written to a cache for an hour; defaults to `cache_write`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_1h: Option<Usd>,
+    /// Price of reasoning, which is part of the output; defaults to the output price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<Usd>,
     /// What long prompts cost instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,
+    /// What even longer prompts cost, in the order of their limits.
+    #[serde(default, skip_serializing_if = "no_tiers")]
+    pub higher_tiers: [Option<Tier>; Price::MAX_TIERS - 1],
 }
 
 /// What a million tokens cost in a call with a long prompt, all of them.
@@ -32,62 +41,165 @@ pub struct Tier {
     pub input: Usd,
     /// Of the answer.
     pub output: Usd,
-    /// Of the part of the prompt that is read from a cache; without one, as the rest of it.
+    /// Price of cached input; defaults to the input price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<Usd>,
-    /// Of the part of the prompt that is written to a cache; without one, as the rest of it.
+    /// Price of input that is written to a cache; defaults to the input price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<Usd>,
+    /// Price of input that is written to a cache for an hour; defaults to `cache_write`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_1h: Option<Usd>,
+    /// Price of reasoning; defaults to the output price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<Usd>,
+}
+
+fn no_tiers(tiers: &[Option<Tier>; Price::MAX_TIERS - 1]) -> bool {
+    tiers.iter().all(Option::is_none)
+}
+
+/// The prices of every kind of token in one call, defaults filled in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rates {
+    pub(super) input: Usd,
+    pub(super) output: Usd,
+    pub(super) cache_read: Usd,
+    pub(super) cache_write: Usd,
+    pub(super) cache_write_1h: Usd,
+    pub(super) reasoning: Usd,
+}
+
+impl From<Rates> for Price {
+    fn from(rates: Rates) -> Self {
+        Self {
+            input: rates.input,
+            output: rates.output,
+            cache_read: Some(rates.cache_read),
+            cache_write: Some(rates.cache_write),
+            cache_write_1h: Some(rates.cache_write_1h),
+            reasoning: Some(rates.reasoning),
+            ..Self::FREE
+        }
+    }
+}
+
+impl Rates {
+    /// Returns the higher of each price.
+    pub(super) fn max(self, other: Self) -> Self {
+        Self {
+            input: self.input.max(other.input),
+            output: self.output.max(other.output),
+            cache_read: self.cache_read.max(other.cache_read),
+            cache_write: self.cache_write.max(other.cache_write),
+            cache_write_1h: self.cache_write_1h.max(other.cache_write_1h),
+            reasoning: self.reasoning.max(other.reasoning),
+        }
+    }
+
+    /// Returns the dearest price of an input token.
+    pub(super) fn highest_input(&self) -> Usd {
+        let cached = self.cache_read.max(self.cache_write);
+        self.input.max(cached).max(self.cache_write_1h)
+    }
+
+    /// Returns the dearest price of an output token.
+    pub(super) fn highest_output(&self) -> Usd {
+        self.output.max(self.reasoning)
+    }
 }
 
 impl Price {
+    /// The most tiers that a price has.
+    pub const MAX_TIERS: usize = 4;
+
     /// The price of models that answer from a file.
     pub const FREE: Self = Self {
         input: Usd::ZERO,
         output: Usd::ZERO,
         cache_read: None,
         cache_write: None,
+        cache_write_1h: None,
+        reasoning: None,
         tier: None,
+        higher_tiers: [None; Self::MAX_TIERS - 1],
     };
 
-    /// Returns the price of a call whose prompt has so many tokens, without tiers.
-    #[must_use]
-    pub fn for_prompt(self, input_tokens: u64) -> Self {
-        match self.tier {
-            Some(tier) if input_tokens > tier.above_tokens => Self {
-                input: tier.input,
-                output: tier.output,
-                cache_read: tier.cache_read,
-                cache_write: tier.cache_write,
-                tier: None,
-            },
-            Some(_) | None => Self { tier: None, ..self },
+    fn tiers(&self) -> impl DoubleEndedIterator<Item = &Tier> {
+        self.tier.iter().chain(self.higher_tiers.iter().flatten())
+    }
+
+    fn base_rates(&self) -> Rates {
+        let cache_write = self.cache_write.unwrap_or(self.input);
+        Rates {
+            input: self.input,
+            output: self.output,
+            cache_read: self.cache_read.unwrap_or(self.input),
+            cache_write,
+            cache_write_1h: self.cache_write_1h.unwrap_or(cache_write),
+            reasoning: self.reasoning.unwrap_or(self.output),
+        }
+    }
+
+    /// Returns the prices in a call whose prompt has this many tokens, cached ones included.
+    pub(super) fn rates(&self, input_tokens: u64) -> Rates {
+        let mut tiers = self.tiers().rev();
+        let tier = tiers.find(|tier| input_tokens > tier.above_tokens);
+        tier.map_or_else(|| self.base_rates(), Tier::rates)
+    }
+
+    /// Returns the prices in all calls whose prompt has at most this many tokens.
+    pub(super) fn rates_up_to(&self, input_tokens: u64) -> impl Iterator<Item = Rates> {
+        let reached = move |tier: &&Tier| input_tokens > tier.above_tokens;
+        let tiers = self.tiers().filter(reached).map(Tier::rates);
+        std::iter::once(self.base_rates()).chain(tiers)
+    }
+
+    /// Returns the longest prompts, shorter than this one, that are billed at lower tiers.
+    pub(super) fn limits_below(&self, input_tokens: u64) -> impl Iterator<Item = u64> {
+        let limits = self.tiers().map(|tier| tier.above_tokens);
+        limits.filter(move |limit| *limit < input_tokens)
+    }
+}
+
+impl Tier {
+    fn rates(&self) -> Rates {
+        let cache_write = self.cache_write.unwrap_or(self.input);
+        Rates {
+            input: self.input,
+            output: self.output,
+            cache_read: self.cache_read.unwrap_or(self.input),
+            cache_write,
+            cache_write_1h: self.cache_write_1h.unwrap_or(cache_write),
+            reasoning: self.reasoning.unwrap_or(self.output),
         }
     }
 }
 
 /// Returns what a call costs, rounded once to the nearest billionth of a dollar, half up.
 ///
-/// Cached tokens are part of the input tokens and are priced apart from the rest.
+/// Cached tokens are part of the input tokens, reasoning is part of the output tokens; both are priced
+/// apart from the rest.
 pub fn cost(price: &Price, usage: &Usage) -> Usd {
     const MILLION: u128 = 1_000_000;
-    let price = price.for_prompt(usage.input_tokens);
+    let rates = price.rates(usage.input_tokens);
     let fresh = usage
         .input_tokens
         .saturating_sub(usage.cache_read_tokens)
         .saturating_sub(usage.cache_write_tokens);
+    let written_for_an_hour = usage.cache_write_1h_tokens.min(usage.cache_write_tokens);
+    let reasoning = usage.reasoning_tokens.min(usage.output_tokens);
     // Each product has at most 128 bits; only absurd sums would need more.
     let nanos_of_a_million = [
-        (fresh, price.input),
+        (fresh, rates.input),
+        (usage.cache_read_tokens, rates.cache_read),
         (
-            usage.cache_read_tokens,
-            price.cache_read.unwrap_or(price.input),
+            usage.cache_write_tokens - written_for_an_hour,
+            rates.cache_write,
         ),
-        (
-            usage.cache_write_tokens,
-            price.cache_write.unwrap_or(price.input),
-        ),
-        (usage.output_tokens, price.output),
+        (written_for_an_hour, rates.cache_write_1h),
+        (usage.output_tokens - reasoning, rates.output),
+        (reasoning, rates.reasoning),
     ]
     .into_iter()
     .map(|(tokens, rate)| u128::from(tokens) * u128::from(rate.nanos()))
@@ -98,7 +210,6 @@ pub fn cost(price: &Price, usage: &Usage) -> Usd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::price::known;
 
     fn usage(input: u64, output: u64, read: u64, write: u64) -> Usage {
         Usage {
@@ -106,6 +217,7 @@ mod tests {
             output_tokens: output,
             cache_read_tokens: read,
             cache_write_tokens: write,
+            ..Usage::default()
         }
     }
 
@@ -131,6 +243,8 @@ mod tests {
                 output: Usd::from_dollars(10.0).unwrap(),
                 cache_read: None,
                 cache_write: None,
+                cache_write_1h: None,
+                reasoning: None,
             }),
             ..cached
         };
@@ -192,39 +306,77 @@ mod tests {
         assert_eq!(serde_json::to_string(&price).unwrap(), text);
     }
 
-    /// Compares with sums that LiteLLM made, where they are at hand: in a folder `shared` beside one of
-    /// the folders that this one is in.
     #[test]
-    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-    fn it_agrees_with_litellm() {
-        let vectors = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-            .ancestors()
-            .map(|folder| folder.join("shared/contracts/litellm/cost_vectors.json"))
-            .find_map(|path| std::fs::read(path).ok());
-        let Some(bytes) = vectors else {
-            eprintln!("skipped: no `shared/contracts/litellm/cost_vectors.json` above this folder");
-            return;
+    fn reasoning_and_writes_for_an_hour_have_prices_of_their_own() {
+        let own = Price {
+            cache_write: Usd::from_dollars(1.25),
+            cache_write_1h: Usd::from_dollars(2.0),
+            reasoning: Usd::from_dollars(20.0),
+            ..price(1.0, 5.0)
         };
-        let file: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
-        let mut compared = 0;
-        for vector in file["vectors"].as_array().unwrap() {
-            let text = |key: &str| vector[key].as_str().unwrap();
-            let tokens = |key: &str| vector[key].as_u64().unwrap();
-            let price = known(&format!("{}/{}", text("provider"), text("model")));
-            if vector.get("error").is_some() {
-                assert_eq!(price, None, "{vector}");
-                continue;
+        let used = Usage {
+            cache_write_1h_tokens: 100,
+            reasoning_tokens: 60,
+            ..usage(1000, 100, 0, 300)
+        };
+        // 700 fresh, 200 written, 100 written for an hour, 40 of text, 60 of reasoning.
+        let nanos = 700_000 + 250_000 + 200_000 + 200_000 + 1_200_000;
+        assert_eq!(cost(&own, &used), Usd::from_nanos(nanos));
+        // Without prices of their own they are ordinary writes and output.
+        let plain = Price {
+            cache_write_1h: None,
+            reasoning: None,
+            ..own
+        };
+        let nanos = 700_000 + 375_000 + 500_000;
+        assert_eq!(cost(&plain, &used), Usd::from_nanos(nanos));
+        // More reasoning than output, or more writes for an hour than writes, is none.
+        let absurd = Usage {
+            cache_write_1h_tokens: u64::MAX,
+            reasoning_tokens: u64::MAX,
+            ..usage(10, 10, 0, 10)
+        };
+        assert_eq!(cost(&own, &absurd), Usd::from_nanos(20_000 + 200_000));
+    }
+
+    #[test]
+    fn the_last_tier_that_a_prompt_exceeds_counts() {
+        let tier = |above_tokens, dollars| {
+            let price = price(dollars, 0.0);
+            Tier {
+                above_tokens,
+                input: price.input,
+                output: price.output,
+                cache_read: None,
+                cache_write: None,
+                cache_write_1h: None,
+                reasoning: None,
             }
-            let usage = usage(
-                tokens("prompt_tokens"),
-                tokens("completion_tokens"),
-                tokens("cached_tokens"),
-                tokens("cache_creation_tokens"),
-            );
-            let total = vector["total"].as_f64().and_then(Usd::from_dollars);
-            assert_eq!(price.map(|price| cost(&price, &usage)), total, "{vector}");
-            compared += 1;
+        };
+        let tiered = Price {
+            tier: Some(tier(32_000, 2.0)),
+            higher_tiers: [Some(tier(128_000, 3.0)), Some(tier(256_000, 6.0)), None],
+            ..price(1.0, 0.0)
+        };
+        for (tokens, dollars) in [
+            (32_000, 0.032),
+            (32_001, 0.064_002),
+            (128_000, 0.256),
+            (128_001, 0.384_003),
+            (256_001, 1.536_006),
+            (1_000_000, 6.0),
+        ] {
+            let cost = cost(&tiered, &usage(tokens, 0, 0, 0));
+            assert_eq!(Some(cost), Usd::from_dollars(dollars), "{tokens}");
         }
-        assert_eq!(compared, 30);
+        let text = serde_json::to_string(&tiered).unwrap();
+        assert_eq!(serde_json::from_str::<Price>(&text).unwrap(), tiered);
+        // A plan of an older version has one tier at most.
+        let old = r#"{"input":1,"output":0,"tier":{"above_tokens":32000,"input":2,"output":0}}"#;
+        let old: Price = serde_json::from_str(old).unwrap();
+        assert_eq!(
+            cost(&old, &usage(1_000_000, 0, 0, 0)).nanos(),
+            2_000_000_000
+        );
     }
 }

@@ -2,17 +2,22 @@
 //!
 //! The engine charges every call with [`cost`]. A model without a known price has none here, so
 //! that a cost budget can be refused instead of being watched with a wrong number. [`PriceBook`] holds
-//! the prices that come with the program, or those of a file in LiteLLM's format.
+//! the prices that come with the program, or those of a file in LiteLLM's format. [`PriceMap`] is a
+//! validated map that replaces the embedded prices.
 
 mod book;
 mod ceiling;
 mod cost;
 mod litellm;
+mod output;
+mod refresh;
 
 pub use book::{PriceBook, is_free_on_loopback};
-pub use ceiling::{Window, affordable_output, highest_cost, worst_usage};
+pub use ceiling::{Window, affordable_output, highest_cost, with_worst_output, worst_usage};
 pub use cost::{Price, Tier, cost};
 pub use litellm::PriceMapError;
+pub use output::OutputCounts;
+pub use refresh::{PriceChange, PriceChanges, PriceMap};
 
 /// Returns the price of a model that comes with the program.
 pub fn known(model: &str) -> Option<Price> {

@@ -250,6 +250,20 @@ pub const RULES: &[TrustRule] = &[
     ),
     row(
         Models,
+        "profiles.*.cache_creation_input_token_cost_above_1hr",
+        Proposal,
+        Scope::Profiles,
+        "an input token written to a cache for an hour counts as ${value} against the budget",
+    ),
+    row(
+        Models,
+        "profiles.*.output_cost_per_reasoning_token",
+        Proposal,
+        Scope::Profiles,
+        "an output token of reasoning counts as ${value} against the budget",
+    ),
+    row(
+        Models,
         "price_file",
         Proposal,
         Scope::Profiles,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::ports::Usage;
-use ralph_core::price::Price;
+use ralph_core::price::{self, Price};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
@@ -109,10 +109,8 @@ impl Call {
     /// Learns the provider's count of the input. What was reserved beyond it is free for other calls.
     pub(crate) fn counted(&mut self, input: Usage) -> Step {
         let old = self.held;
-        self.reserved = Usage {
-            output_tokens: self.reserved.output_tokens,
-            ..input
-        };
+        let output = self.reserved.output_tokens;
+        self.reserved = price::with_worst_output(&self.price, input, output);
         self.held = Sum::of(&self.price, &self.reserved);
         let is_covered = self.meter.replace(old, self.held);
         if is_covered { Step::GoOn } else { Step::Cut }
@@ -160,7 +158,7 @@ impl Call {
         let mut usage = self.reserved;
         let mut sum = self.held;
         if self.progress(self.chars) == Step::Cut && written > usage.output_tokens {
-            usage.output_tokens = written;
+            usage = price::with_worst_output(&self.price, usage, written);
             let more = Sum::of(&self.price, &usage);
             sum.cost = sum.cost.max(more.cost);
             sum.tokens = sum.tokens.max(more.tokens);

@@ -3,7 +3,8 @@
 use bytes::Bytes;
 
 use super::lines::Lines;
-use super::usage::{Event, Tokens};
+use super::tokens::Tokens;
+use super::usage::Event;
 use super::{Call, Step, Wire};
 use crate::memory::HeldBytes;
 

@@ -10,6 +10,7 @@ mod bound;
 mod call;
 mod gauge;
 mod lines;
+mod tokens;
 mod usage;
 
 pub(crate) use account::Unpaid;

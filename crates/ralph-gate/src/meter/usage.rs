@@ -1,12 +1,13 @@
-//! What providers write about tokens: three shapes, whole and in events.
+//! The answers of providers, as far as their cost depends on them: three shapes, whole and in events.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use ralph_core::ports::Usage;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+
+use super::tokens::Tokens;
 
 /// How a provider speaks about models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,122 +172,6 @@ struct Function<'a> {
     arguments: Option<Cow<'a, str>>,
 }
 
-/// More tokens than any model reads or writes in one call.
-const MOST_TOKENS: u64 = 100_000_000;
-
-/// A count of tokens in a provider's words.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Count {
-    #[default]
-    Absent,
-    Tokens(u64),
-    /// Something that is no count: a fraction, a text, a negative or an absurd number.
-    Invalid,
-}
-
-impl Count {
-    fn or(self, earlier: Self) -> Self {
-        match self {
-            Self::Absent => earlier,
-            Self::Tokens(_) | Self::Invalid => self,
-        }
-    }
-
-    /// Returns the count; an absent one is zero.
-    fn or_zero(self) -> Option<u64> {
-        match self {
-            Self::Absent => Some(0),
-            Self::Tokens(count) => Some(count),
-            Self::Invalid => None,
-        }
-    }
-
-    fn required(self) -> Option<u64> {
-        match self {
-            Self::Tokens(count) => Some(count),
-            Self::Absent | Self::Invalid => None,
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(CountVisitor)
-    }
-}
-
-struct CountVisitor;
-
-impl<'de> Visitor<'de> for CountVisitor {
-    type Value = Count;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a count of tokens")
-    }
-
-    fn visit_unit<E>(self) -> Result<Count, E> {
-        Ok(Count::Absent)
-    }
-
-    fn visit_u64<E>(self, count: u64) -> Result<Count, E> {
-        Ok(if count <= MOST_TOKENS {
-            Count::Tokens(count)
-        } else {
-            Count::Invalid
-        })
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Count, E> {
-        Ok(Count::Invalid)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Count, E> {
-        Ok(Count::Invalid)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Count, E> {
-        Ok(Count::Invalid)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Count, E> {
-        Ok(Count::Invalid)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Count, A::Error> {
-        while access.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Count::Invalid)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Count, A::Error> {
-        while access.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Count::Invalid)
-    }
-}
-
-/// Counts of tokens under all their names.
-#[expect(
-    clippy::struct_field_names,
-    reason = "the names are those of the providers"
-)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub(super) struct Tokens {
-    input_tokens: Count,
-    output_tokens: Count,
-    cache_creation_input_tokens: Count,
-    cache_read_input_tokens: Count,
-    prompt_tokens: Count,
-    completion_tokens: Count,
-    prompt_tokens_details: Option<Details>,
-    input_tokens_details: Option<Details>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-struct Details {
-    cached_tokens: Count,
-}
-
 impl Event<'_> {
     /// Tells whether the provider reports an error instead of an answer.
     pub(super) fn is_error(&self) -> bool {
@@ -342,127 +227,5 @@ impl Parts<'_> {
             .chain(arguments)
             .chain([self.content.bytes])
             .sum()
-    }
-}
-
-impl Tokens {
-    /// Takes over what a later event says.
-    pub(super) fn update(&mut self, later: Self) {
-        let newer = |old: &mut Count, new: Count| *old = new.or(*old);
-        newer(&mut self.input_tokens, later.input_tokens);
-        newer(&mut self.output_tokens, later.output_tokens);
-        newer(
-            &mut self.cache_creation_input_tokens,
-            later.cache_creation_input_tokens,
-        );
-        newer(
-            &mut self.cache_read_input_tokens,
-            later.cache_read_input_tokens,
-        );
-        newer(&mut self.prompt_tokens, later.prompt_tokens);
-        newer(&mut self.completion_tokens, later.completion_tokens);
-        self.prompt_tokens_details = later.prompt_tokens_details.or(self.prompt_tokens_details);
-        self.input_tokens_details = later.input_tokens_details.or(self.input_tokens_details);
-    }
-
-    /// Returns the tokens as ralph counts them: cached ones are part of the input. None if a count is
-    /// missing or cannot be true.
-    pub(super) fn usage(&self, wire: Wire) -> Option<Usage> {
-        let output = match wire {
-            Wire::OpenAiChat => self.completion_tokens,
-            Wire::AnthropicMessages | Wire::OpenAiResponses => self.output_tokens,
-        };
-        let output_tokens = output.required()?;
-        self.input(wire).map(|input| Usage {
-            output_tokens,
-            ..input
-        })
-    }
-
-    /// Returns the tokens of the input alone.
-    pub(super) fn input(&self, wire: Wire) -> Option<Usage> {
-        let cached = |details: Option<Details>| details.unwrap_or_default().cached_tokens.or_zero();
-        let usage = match wire {
-            Wire::AnthropicMessages => {
-                let read = self.cache_read_input_tokens.or_zero()?;
-                let written = self.cache_creation_input_tokens.or_zero()?;
-                Usage {
-                    input_tokens: self
-                        .input_tokens
-                        .required()?
-                        .saturating_add(read)
-                        .saturating_add(written),
-                    cache_read_tokens: read,
-                    cache_write_tokens: written,
-                    output_tokens: 0,
-                }
-            }
-            Wire::OpenAiChat => Usage {
-                input_tokens: self.prompt_tokens.required()?,
-                cache_read_tokens: cached(self.prompt_tokens_details)?,
-                ..Usage::default()
-            },
-            Wire::OpenAiResponses => Usage {
-                input_tokens: self.input_tokens.required()?,
-                cache_read_tokens: cached(self.input_tokens_details)?,
-                ..Usage::default()
-            },
-        };
-        // Every request has input, and cached input is a part of it.
-        (usage.input_tokens > 0 && usage.cache_read_tokens <= usage.input_tokens).then_some(usage)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::{Value, json};
-
-    fn usage(wire: Wire, usage: &Value) -> Option<Usage> {
-        let text = json!({ "usage": usage }).to_string();
-        let event: Event<'_> = serde_json::from_str(&text).unwrap();
-        event.usage.unwrap_or_default().usage(wire)
-    }
-
-    #[test]
-    fn only_whole_and_plausible_counts_are_believed() {
-        let chat = |input: Value, output: Value| {
-            usage(
-                Wire::OpenAiChat,
-                &json!({"prompt_tokens": input, "completion_tokens": output}),
-            )
-        };
-        let expected = Usage {
-            input_tokens: 7,
-            output_tokens: 3,
-            ..Usage::default()
-        };
-        assert_eq!(chat(json!(7), json!(3)), Some(expected));
-        for bad in [
-            json!(7.0),
-            json!("7"),
-            json!(-7),
-            json!(null),
-            json!(1_000_000_000),
-            json!(true),
-            json!([7]),
-            json!({"count": 7}),
-        ] {
-            assert_eq!(chat(bad.clone(), json!(3)), None, "{bad}");
-            assert_eq!(chat(json!(7), bad.clone()), None, "{bad}");
-        }
-        assert_eq!(chat(json!(0), json!(0)), None);
-        for details in [json!(-1), json!(1.5), json!(8)] {
-            let told = json!({"input_tokens": 7, "output_tokens": 3, "input_tokens_details": {"cached_tokens": details}});
-            assert_eq!(usage(Wire::OpenAiResponses, &told), None, "{told}");
-        }
-        let told = json!({"input_tokens": 0, "cache_read_input_tokens": 7, "output_tokens": 3});
-        let found = usage(Wire::AnthropicMessages, &told).unwrap();
-        assert_eq!((found.input_tokens, found.cache_read_tokens), (7, 7));
-        for key in ["cache_read_input_tokens", "cache_creation_input_tokens"] {
-            let mut told = json!({"input_tokens": 7, "output_tokens": 3});
-            told[key] = json!("5");
-            assert_eq!(usage(Wire::AnthropicMessages, &told), None, "{told}");
-        }
     }
 }

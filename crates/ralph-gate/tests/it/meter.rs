@@ -35,6 +35,7 @@ fn usage(input: u64, output: u64, read: u64, write: u64) -> Usage {
         output_tokens: output,
         cache_read_tokens: read,
         cache_write_tokens: write,
+        ..Usage::default()
     }
 }
 
@@ -90,7 +91,16 @@ async fn openai_tells_what_it_costs() {
         ),
     ] {
         let charge = charged(Route::openai(secret()).unwrap(), path, request, &text).await;
-        assert_eq!(charge.usage, usage(1000, 50, 600, 0), "{path}");
+        let reasoning_tokens = if text.contains("reasoning_tokens") {
+            30
+        } else {
+            0
+        };
+        let expected = Usage {
+            reasoning_tokens,
+            ..usage(1000, 50, 600, 0)
+        };
+        assert_eq!(charge.usage, expected, "{path}");
         // 400 × 1.25 + 600 × 0.125 + 50 × 10 = 1075 millionths.
         assert_eq!(charge.cost, Usd::from_nanos(1_075_000));
         assert!(!charge.is_estimate);
@@ -126,6 +136,32 @@ async fn streams_without_a_mark_and_other_content_types_are_charged_by_their_cou
         let charge = charged(route, "/anthropic/v1/messages", ask, &text).await;
         assert_eq!(charge.usage, usage(3210, 40, 3000, 200), "{kind}");
         assert!(!charge.is_estimate, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn reasoning_that_is_counted_apart_from_the_answer_is_charged() {
+    let chat = "data: {\"model\":\"gpt-5\",\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n\
+        data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":50,\"total_tokens\":1350,\
+        \"completion_tokens_details\":{\"reasoning_tokens\":300}}}\n\n\
+        data: [DONE]\n\n";
+    let responses = r#"{"model":"gpt-5","usage":{"input_tokens":1000,"output_tokens":50,"total_tokens":1350,"output_tokens_details":{"reasoning_tokens":300}}}"#;
+    for (path, text) in [
+        ("/openai/v1/chat/completions", stream(chat)),
+        (
+            "/openai/v1/responses",
+            answer("application/json", responses),
+        ),
+    ] {
+        let request = r#"{"model":"gpt-5","stream":true}"#;
+        let charge = charged(Route::openai(secret()).unwrap(), path, request, &text).await;
+        let expected = Usage {
+            reasoning_tokens: 300,
+            ..usage(1000, 350, 0, 0)
+        };
+        assert_eq!(charge.usage, expected, "{path}");
+        // 1000 × 1.25 + 350 × 10 = 4750 millionths.
+        assert_eq!(charge.cost, Usd::from_nanos(4_750_000));
     }
 }
 

@@ -282,7 +282,11 @@ fn snake_usage(usage: &Value) -> Usage {
         "cache_read_input_tokens",
         "cache_creation_input_tokens",
     ];
-    whole_usage(names.map(|name| usage[name].as_u64().unwrap_or_default()))
+    let for_an_hour = &usage["cache_creation"]["ephemeral_1h_input_tokens"];
+    Usage {
+        cache_write_1h_tokens: for_an_hour.as_u64().unwrap_or_default(),
+        ..whole_usage(names.map(|name| usage[name].as_u64().unwrap_or_default()))
+    }
 }
 
 fn camel_usage(usage: &Value) -> Usage {
@@ -302,5 +306,6 @@ fn whole_usage([input, output, read, write]: [u64; 4]) -> Usage {
         output_tokens: output,
         cache_read_tokens: read,
         cache_write_tokens: write,
+        ..Usage::default()
     }
 }

@@ -135,5 +135,7 @@ fn usage(usage: &Value) -> Usage {
         output_tokens: number("output_tokens"),
         cache_read_tokens: number("cached_input_tokens"),
         cache_write_tokens: number("cache_write_input_tokens"),
+        reasoning_tokens: number("reasoning_output_tokens"),
+        ..Usage::default()
     }
 }

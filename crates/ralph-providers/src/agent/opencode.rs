@@ -126,5 +126,7 @@ fn usage(tokens: &Value) -> Usage {
         output_tokens: number(&tokens["output"]).saturating_add(number(&tokens["reasoning"])),
         cache_read_tokens: read,
         cache_write_tokens: write,
+        reasoning_tokens: number(&tokens["reasoning"]),
+        ..Usage::default()
     }
 }

@@ -106,6 +106,7 @@ fn usage(script: &ScriptUsage, prompt: &str, reply: &str) -> Usage {
         output_tokens: script.output.unwrap_or_else(|| estimate(reply)),
         cache_read_tokens: script.cache_read,
         cache_write_tokens: script.cache_write,
+        ..Usage::default()
     }
 }
 

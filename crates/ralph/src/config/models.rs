@@ -46,6 +46,10 @@ pub struct Profile {
     pub cache_read_input_token_cost: Option<f64>,
     /// The price of one input token that is written to a cache.
     pub cache_creation_input_token_cost: Option<f64>,
+    /// The price of one input token that is written to a cache for an hour.
+    pub cache_creation_input_token_cost_above_1hr: Option<f64>,
+    /// The price of one output token of reasoning.
+    pub output_cost_per_reasoning_token: Option<f64>,
 }
 
 impl Profile {
@@ -73,7 +77,9 @@ impl Profile {
             output: million(self.output_cost_per_token)?,
             cache_read: million(self.cache_read_input_token_cost),
             cache_write: million(self.cache_creation_input_token_cost),
-            tier: None,
+            cache_write_1h: million(self.cache_creation_input_token_cost_above_1hr),
+            reasoning: million(self.output_cost_per_reasoning_token),
+            ..Price::FREE
         })
     }
 
@@ -84,6 +90,8 @@ impl Profile {
             self.output_cost_per_token,
             self.cache_read_input_token_cost,
             self.cache_creation_input_token_cost,
+            self.cache_creation_input_token_cost_above_1hr,
+            self.output_cost_per_reasoning_token,
         ];
         let is_price = |cost: &f64| Usd::from_dollars(cost * 1e6).is_some();
         let has_one = self.input_cost_per_token.is_some() != self.output_cost_per_token.is_some();
@@ -365,6 +373,8 @@ mod tests {
                 output_cost_per_token: None,
                 cache_read_input_token_cost: None,
                 cache_creation_input_token_cost: None,
+                cache_creation_input_token_cost_above_1hr: None,
+                output_cost_per_reasoning_token: None,
             })
         );
         assert_eq!(
@@ -388,7 +398,9 @@ mod tests {
             &file,
             "profiles:\n  mine:\n    litellm_model: openai/x\n    max_output_tokens: 10\n    \
              api_key_env: MY_KEY\n    input_cost_per_token: 0.0000006\n    \
-             output_cost_per_token: 0.0000022\n",
+             output_cost_per_token: 0.0000022\n    \
+             cache_creation_input_token_cost_above_1hr: 0.0000012\n    \
+             output_cost_per_reasoning_token: 0.000004\n",
         )
         .unwrap();
         let user = project.path().display().to_string();
@@ -401,6 +413,8 @@ mod tests {
         assert_eq!(choice.model, "openai/x");
         let price = choice.price.unwrap();
         assert_eq!((price.input.dollars(), price.output.dollars()), (0.6, 2.2));
+        assert_eq!(price.cache_write_1h.map(Usd::dollars), Some(1.2));
+        assert_eq!(price.reasoning.map(Usd::dollars), Some(4.0));
         assert_eq!(profiles.prices().unwrap(), None);
         let missing = profiles.resolve("default-cheap").unwrap_err();
         assert_eq!(missing.source_file, Some(file));
@@ -432,7 +446,7 @@ mod tests {
         snapbox::assert_data_eq!(
             errors.join("\n"),
             snapbox::str![[r"
-`m.yaml` line 5, column 5: unknown field `tempreature`, expected one of litellm_model, max_output_tokens, temperature, tags, api_base, api_key_env, wire, response_format, timeout_s, input_cost_per_token, output_cost_per_token, cache_read_input_token_cost, cache_creation_input_token_cost
+`m.yaml` line 5, column 5: unknown field `tempreature`, expected one of litellm_model, max_output_tokens, temperature, tags, api_base, api_key_env, wire, response_format, timeout_s, input_cost_per_token, output_cost_per_token, cache_read_input_token_cost, cache_creation_input_token_cost, cache_creation_input_token_cost_above_1hr, output_cost_per_reasoning_token
 `m.yaml` line 5, column 18: invalid floating point
 `m.yaml` line 5, column 1: duplicate mapping key: profiles
 `m.yaml` line 2, column 1: profile `a`: `api_key_env` names `HOME`, whose name does not say that it is a key, as `MY_API_KEY` would

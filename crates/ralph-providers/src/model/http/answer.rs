@@ -3,6 +3,7 @@
 use ralph_core::action::limits::MAX_REPLY_BYTES;
 use ralph_core::money::Usd;
 use ralph_core::ports::{Finish, Usage};
+use ralph_core::price::OutputCounts;
 use serde_json::Value;
 
 /// How many bytes make a token where nobody has counted. Few, so that an estimate is rather too high.
@@ -39,8 +40,26 @@ pub(super) struct Counted {
     pub(super) cache_read: u64,
     /// Part of the input that was written to a cache.
     pub(super) cache_write: u64,
+    /// Part of `cache_write` that is stored for an hour.
+    pub(super) cache_write_1h: u64,
+    /// Part of the output that is reasoning.
+    pub(super) reasoning: u64,
     /// What the call cost, in the provider's words.
     pub(super) billed: Option<Usd>,
+}
+
+impl Counted {
+    /// Takes over the counts of the output, which may or may not include its reasoning.
+    pub(super) fn count_output(&mut self, output: u64, reasoning: &Value, total: &Value) {
+        self.reasoning = tokens(reasoning).unwrap_or(0);
+        let counts = OutputCounts {
+            input: self.input.unwrap_or(0),
+            output,
+            reasoning: self.reasoning,
+            total: tokens(total),
+        };
+        self.output = Some(counts.billed());
+    }
 }
 
 /// What is known of a call before it is answered.
@@ -123,11 +142,14 @@ impl Answer {
             .filter(|count| *count > 0 || self.text.is_empty())
             .unwrap_or(most_output);
         let cache_read_tokens = counted.cache_read.min(input_tokens);
+        let cache_write_tokens = counted.cache_write.min(input_tokens - cache_read_tokens);
         Usage {
             input_tokens,
             output_tokens,
             cache_read_tokens,
-            cache_write_tokens: counted.cache_write.min(input_tokens - cache_read_tokens),
+            cache_write_tokens,
+            cache_write_1h_tokens: counted.cache_write_1h.min(cache_write_tokens),
+            reasoning_tokens: counted.reasoning.min(output_tokens),
         }
     }
 
@@ -179,7 +201,7 @@ mod tests {
             input_tokens,
             output_tokens,
             cache_read_tokens,
-            cache_write_tokens: 0,
+            ..Usage::default()
         };
         for (answer, expected) in [
             (answer("abcdef", Some(10), Some(2)), usage(10, 2, 5)),

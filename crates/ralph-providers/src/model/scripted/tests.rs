@@ -73,7 +73,7 @@ async fn a_reply_carries_text_usage_and_source() {
         input_tokens,
         output_tokens,
         cache_read_tokens,
-        cache_write_tokens: 0,
+        ..Usage::default()
     };
     // The prompt is `rules\n\ngo on`: 12 characters.
     let expected = [

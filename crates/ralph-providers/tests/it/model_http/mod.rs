@@ -4,6 +4,7 @@ mod as_they_are;
 mod failures;
 mod gateway;
 mod tls;
+mod usage;
 mod wires;
 
 use std::sync::Arc;

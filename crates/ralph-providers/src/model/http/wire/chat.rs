@@ -85,7 +85,10 @@ fn read_common(value: &Value, answer: &mut Answer) {
     }
     let counted = &mut answer.counted;
     counted.input = tokens(&usage["prompt_tokens"]).or(counted.input);
-    counted.output = tokens(&usage["completion_tokens"]).or(counted.output);
+    if let Some(output) = tokens(&usage["completion_tokens"]) {
+        let reasoning = &usage["completion_tokens_details"]["reasoning_tokens"];
+        counted.count_output(output, reasoning, &usage["total_tokens"]);
+    }
     let details = &usage["prompt_tokens_details"];
     let cache_read = tokens(&details["cached_tokens"])
         .or_else(|| tokens(&usage["prompt_cache_hit_tokens"]))
@@ -95,5 +98,7 @@ fn read_common(value: &Value, answer: &mut Answer) {
         .or_else(|| tokens(&details["cache_write_tokens"]));
     counted.cache_read = cache_read.unwrap_or(counted.cache_read);
     counted.cache_write = cache_write.unwrap_or(counted.cache_write);
+    let for_an_hour = &details["cache_creation_token_details"]["ephemeral_1h_input_tokens"];
+    counted.cache_write_1h = tokens(for_an_hour).unwrap_or(counted.cache_write_1h);
     counted.billed = usage["cost"].as_f64().and_then(dollars).or(counted.billed);
 }

@@ -71,6 +71,7 @@ fn read_usage(usage: &Value, answer: &mut Answer) {
     let written = tokens(&usage["candidatesTokenCount"]);
     if thoughts.is_some() || written.is_some() {
         counted.output = Some(thoughts.unwrap_or(0) + written.unwrap_or(0));
+        counted.reasoning = thoughts.unwrap_or(0);
     }
     counted.cache_read = tokens(&usage["cachedContentTokenCount"]).unwrap_or(counted.cache_read);
 }

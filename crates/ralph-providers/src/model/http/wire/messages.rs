@@ -82,6 +82,9 @@ fn read_usage(usage: &Value, answer: &mut Answer) {
     if let Some(fresh) = tokens(&usage["input_tokens"]) {
         counted.cache_read = tokens(&usage["cache_read_input_tokens"]).unwrap_or(0);
         counted.cache_write = tokens(&usage["cache_creation_input_tokens"]).unwrap_or(0);
+        let for_an_hour = &usage["cache_creation"]["ephemeral_1h_input_tokens"];
+        // An event that repeats the counts may leave this one out.
+        counted.cache_write_1h = tokens(for_an_hour).unwrap_or(counted.cache_write_1h);
         counted.input = Some(fresh + counted.cache_read + counted.cache_write);
     }
     counted.output = tokens(&usage["output_tokens"]).or(counted.output);

@@ -90,7 +90,10 @@ fn read_end(response: &Value, answer: &mut Answer) -> Result<(), Trouble> {
     let usage = &response["usage"];
     let counted = &mut answer.counted;
     counted.input = tokens(&usage["input_tokens"]);
-    counted.output = tokens(&usage["output_tokens"]);
+    if let Some(output) = tokens(&usage["output_tokens"]) {
+        let reasoning = &usage["output_tokens_details"]["reasoning_tokens"];
+        counted.count_output(output, reasoning, &usage["total_tokens"]);
+    }
     counted.cache_read = tokens(&usage["input_tokens_details"]["cached_tokens"]).unwrap_or(0);
     Ok(())
 }
