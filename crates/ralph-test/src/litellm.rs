@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// How long the proxy may take to start on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(5);
+/// How long a script may take on a busy machine.
+const SCRIPT_PATIENCE: Duration = Duration::from_mins(5);
 
 /// Returns whether the calling test is to end at once, because `RALPH_TEST_NO_LITELLM` asks for it.
 #[must_use]
@@ -129,6 +131,51 @@ impl Drop for LiteLlm {
         self.process.kill().ok();
         self.process.wait().ok();
     }
+}
+
+/// Runs a Python script that imports LiteLLM, installing it if need be, and returns what the script prints.
+///
+/// # Panics
+/// If LiteLLM cannot be installed, or the script fails or does not end.
+#[must_use]
+pub fn litellm_script(script: &Path) -> String {
+    try_script(script).unwrap_or_else(|error| {
+        panic!(
+            "{} cannot be run with LiteLLM ({error}): see `scripts/litellm`, or set RALPH_TEST_NO_LITELLM=1 to leave this test out",
+            script.display()
+        )
+    })
+}
+
+fn try_script(script: &Path) -> io::Result<String> {
+    let directory = tempfile::tempdir()?;
+    let [output, log] = ["output", "log"].map(|name| directory.path().join(name));
+    let mut process = Command::new(program()?.with_file_name("python"))
+        .arg(script)
+        .current_dir(directory.path())
+        .stdin(Stdio::null())
+        .stdout(std::fs::File::create(&output)?)
+        .stderr(std::fs::File::create(&log)?)
+        .spawn()?;
+    let started = Instant::now();
+    let status = loop {
+        if let Some(status) = process.try_wait()? {
+            break status;
+        }
+        if started.elapsed() > SCRIPT_PATIENCE {
+            process.kill()?;
+            process.wait()?;
+            let limit = SCRIPT_PATIENCE.as_secs();
+            return Err(io::Error::other(format!("it did not end within {limit} s")));
+        }
+        thread::sleep(Duration::from_millis(50));
+    };
+    if !status.success() {
+        let log = std::fs::read_to_string(&log)?;
+        let last = log.lines().last().unwrap_or_default();
+        return Err(io::Error::other(format!("it ended with {status}: {last}")));
+    }
+    std::fs::read_to_string(output)
 }
 
 /// Installs the proxy if it is not there, and returns its program.

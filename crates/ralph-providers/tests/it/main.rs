@@ -5,6 +5,8 @@ mod agents;
 #[cfg(test)]
 mod model_http;
 #[cfg(test)]
+mod prices;
+#[cfg(test)]
 mod prune;
 #[cfg(test)]
 mod sandbox_docker;
