@@ -68,9 +68,9 @@ pub enum Command {
     Task(TaskArgs),
     /// Write the branch of a run into an empty directory, to look at it
     Export(ExportArgs),
-    /// List the model profiles, or try one
+    /// List the model profiles, try one, or store newer prices
     #[command(
-        after_help = "Examples:\n  ralph models\n  ralph models test default-cheap\n  ralph models --json | jq '.[] | select(.usable).profile'"
+        after_help = "Examples:\n  ralph models\n  ralph models test default-cheap\n  ralph models update-prices model_prices.json\n  ralph models --json | jq '.[] | select(.usable).profile'"
     )]
     Models(ModelsArgs),
     /// Add a sign to a run's guardrails
@@ -168,7 +168,13 @@ impl Command {
             | Self::PruneSandboxes(PruneArgs { json, .. }) => *json,
             Self::Image(args) => args.is_json(),
             Self::Models(ModelsArgs { json, command }) => {
-                *json || matches!(command, Some(ModelsCommand::Test { json: true, .. }))
+                let json_of_command = match command {
+                    Some(
+                        ModelsCommand::Test { json, .. } | ModelsCommand::UpdatePrices { json, .. },
+                    ) => *json,
+                    None => false,
+                };
+                *json || json_of_command
             }
             Self::Init(_)
             | Self::Logs(_)
@@ -356,6 +362,15 @@ pub enum ModelsCommand {
         /// The profile, or a model such as zai/glm-4.7
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         profile: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Store a price map in LiteLLM's format, for all later runs
+    UpdatePrices {
+        /// The map: a file, or an https address
+        #[arg(value_name = "FILE|URL", value_parser = NonEmptyStringValueParser::new())]
+        source: String,
         /// Print JSON
         #[arg(long)]
         json: bool,

@@ -49,7 +49,7 @@ async fn apply(args: &DiagnoseArgs, context: &Context) -> Result<ExitCode, CliEr
         // The task's own policy was faster.
         return Ok(ExitCode::Success);
     }
-    let answer = give(&dir, Command::Apply, context).await?;
+    let answer = Box::pin(give(&dir, Command::Apply, context)).await?;
     let state = dir.state()?;
     let said = match answer {
         Answer::Done(done) if done.done => format!("applied {}", done.detail),

@@ -182,6 +182,11 @@ impl From<ConfigError> for CliError {
                 format!("line {line}, column {column}: {why}"),
                 "correct that line",
             ),
+            ConfigError::StoredPrices { path, why } => (
+                path,
+                why.clone(),
+                "store prices again with `ralph models update-prices`, or remove the file",
+            ),
         };
         Self::runtime(format!("cannot use `{}`", path.display()), why, fix)
     }

@@ -60,6 +60,7 @@ pub mod token_args;
 mod tokens;
 pub mod trust;
 mod unfinished;
+mod update_prices;
 mod usage;
 
 pub use context::Context;

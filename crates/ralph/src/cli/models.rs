@@ -1,11 +1,11 @@
-//! `ralph models`: which profiles there are, what they cost, and whether one works.
+//! `ralph models`: which profiles there are, what they cost and since when, and whether one works.
 
 use std::time::Duration;
 
 use ralph_core::action;
 use ralph_core::money::Usd;
 use ralph_core::ports::{Finish, ModelError, ModelRequest, Reply};
-use ralph_core::price::{self, Price};
+use ralph_core::price::{self, Price, PriceBook};
 use ralph_core::profile::ModelChoice;
 use ralph_engine::error::RunError;
 use ralph_engine::run::ChosenModel;
@@ -17,11 +17,14 @@ use super::context::Context;
 use super::dispatch::wait_for;
 use super::error::CliError;
 use super::exit::ExitCode;
-use crate::config::Profiles;
+use super::update_prices;
+use crate::config::PriceSource;
 use crate::terminal::line::{Line, Tone};
 use crate::terminal::lines::field;
 use crate::terminal::{format, sanitize, width};
-use crate::wire::models::{KeyStatus, Models, absolute_script, listed_price, price_of};
+use crate::wire::models::{
+    KeyStatus, Models, absolute_script, listed_price, price_of, sourced_price,
+};
 
 /// The question of a test. Its answer is a reply that does nothing.
 const SYSTEM: &str = "You answer with one JSON object and nothing else.";
@@ -40,6 +43,9 @@ pub(super) fn run(args: ModelsArgs, context: &Context) -> Result<ExitCode, CliEr
         Some(ModelsCommand::Test { profile, json }) => {
             wait_for(Box::pin(test(profile, json, context)))
         }
+        Some(ModelsCommand::UpdatePrices { source, json }) => {
+            wait_for(Box::pin(update_prices::run(&source, json, context)))
+        }
     }
 }
 
@@ -55,6 +61,8 @@ struct Entry {
     api_base: Option<String>,
     /// In dollars for a million tokens; none if nobody knows.
     price: Option<Price>,
+    /// Where the price is from.
+    price_source: Option<PriceSource>,
     key: Option<Key>,
     usable: bool,
     /// Why it cannot be used.
@@ -82,22 +90,22 @@ impl From<KeyStatus> for Key {
 fn list(is_json: bool, context: &Context) -> Result<ExitCode, CliError> {
     let profiles = context.profiles()?;
     let models = context.models()?;
-    let entries = profiles
+    let sources = profiles.price_sources()?;
+    let entries: Vec<Entry> = profiles
         .iter()
-        .map(|(name, profile)| {
-            entry(
-                name,
-                profile.choice(name),
-                &profile.tags,
-                &profiles,
-                &models,
-            )
+        .map(|(name, profile)| Entry {
+            tags: profile.tags.clone(),
+            is_default: profiles.default_name() == Some(name),
+            ..entry(name, profile.choice(name), &sources, &models)
         })
-        .collect::<Result<Vec<Entry>, CliError>>()?;
+        .collect();
     if is_json {
         context.output().json(&entries)?;
     } else {
-        context.output().lines(&table(&entries))?;
+        let mut lines = table(&entries);
+        lines.push(Line::new());
+        lines.push(prices_in_force(&sources));
+        context.output().lines(&lines)?;
     }
     Ok(ExitCode::Success)
 }
@@ -105,29 +113,59 @@ fn list(is_json: bool, context: &Context) -> Result<ExitCode, CliError> {
 fn entry(
     name: &str,
     mut choice: ModelChoice,
-    tags: &[String],
-    profiles: &Profiles,
+    sources: &[(PriceSource, PriceBook)],
     models: &Models,
-) -> Result<Entry, CliError> {
+) -> Entry {
     choice.model = absolute_script(&choice.model, models.environment.directory());
-    let price = match choice.price {
-        Some(price) => Some(price),
-        None => listed_price(profiles, &choice, &models.environment)?,
+    let priced = match choice.price {
+        Some(price) => Some((price, PriceSource::Profile)),
+        None => sourced_price(sources, &choice, &models.environment),
     };
+    let (price, price_source) = priced.unzip();
     let problem = models.make(&choice, &[]).err().map(|error| error.why);
-    Ok(Entry {
+    Entry {
         profile: name.to_owned(),
-        tags: tags.to_vec(),
-        is_default: profiles.default_name() == Some(name),
+        tags: Vec::new(),
+        is_default: false,
         max_output_tokens: choice.max_output_tokens,
         temperature: choice.temperature,
         key: models.key_status(&choice).map(Key::from),
         price,
+        price_source,
         usable: problem.is_none(),
         problem,
         model: choice.model,
         api_base: choice.api_base,
-    })
+    }
+}
+
+/// Returns which price maps are in force, the first one first.
+fn prices_in_force(sources: &[(PriceSource, PriceBook)]) -> Line {
+    let built_in = PriceSource::BuiltIn {
+        litellm: PriceBook::EMBEDDED_VERSION,
+    };
+    let sources = sources.iter().map(|(source, _)| source);
+    let names: Vec<String> = sources.chain([&built_in]).map(source_name).collect();
+    field("prices", "").folded(Tone::Plain, &names.join(", then "))
+}
+
+fn source_name(source: &PriceSource) -> String {
+    match source {
+        PriceSource::Profile => "the profile".to_owned(),
+        PriceSource::PriceFile { path } => format!("`{}`", sanitize::line(path)),
+        PriceSource::Stored {
+            source,
+            stored_at,
+            models,
+        } => format!(
+            "{} models of {}, stored {}",
+            models,
+            sanitize::line(source),
+            stored_at.strftime("%Y-%m-%d")
+        ),
+        PriceSource::BuiltIn { litellm } => format!("built in (LiteLLM {litellm})"),
+        PriceSource::Local => "this machine".to_owned(),
+    }
 }
 
 fn table(entries: &[Entry]) -> Vec<Line> {

@@ -17,6 +17,7 @@ use super::owner;
 use super::prune;
 use super::secrets;
 use super::steer;
+use crate::wire::joined::pin_prices;
 
 /// Tells a waiting process to go on, or takes the run over.
 pub(super) async fn run(args: ResumeArgs, context: &Context) -> Result<ExitCode, CliError> {
@@ -59,6 +60,7 @@ pub(super) async fn resume(
     let settings = context.settings()?;
     let mode = context.view_mode(is_json, &settings);
     let joined = wiring.join(&state.plan, access, dir.root()).await?;
+    pin_prices(joined.unpinned_prices.as_ref(), dir.root())?;
     let outside = Outside {
         outage: settings.model.outage(),
         ..wiring.outside(&state.plan, &state.model_choice(), &state.script, joined)?

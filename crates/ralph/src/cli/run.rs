@@ -25,6 +25,7 @@ use super::unfinished::{self, Choice};
 use crate::terminal::line::Line;
 use crate::terminal::lines::life;
 use crate::wire::Wiring;
+use crate::wire::joined::pin_prices;
 
 /// Plans and starts a run, or continues the task's unfinished one.
 pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, CliError> {
@@ -122,7 +123,8 @@ async fn start_in(
     let image = access.as_ref().map(|access| access.preset.image.as_str());
     let image = image.map_or(AgentImage::Plain, AgentImage::of_agent);
     image::ensure((&mut planned.plan, image), effort, mode, context, wiring).await?;
-    let joined = wiring.join(&planned.plan, access, dir.root()).await?;
+    let mut joined = wiring.join(&planned.plan, access, dir.root()).await?;
+    let prices = joined.unpinned_prices.take();
     let outside = Outside {
         outage: settings.model.outage(),
         ..wiring.outside(&planned.plan, &planned.choice, &[], joined)?
@@ -131,6 +133,7 @@ async fn start_in(
         .notices
         .extend(prune::tidy_up(&planned.plan, wiring).await);
     let journal = creating::create(dir, planned, beside, wiring).await?;
+    pin_prices(prices.as_ref(), dir.root())?;
     Box::pin(drive(dir.clone(), journal, outside, mode)).await
 }
 

@@ -10,22 +10,21 @@ use serde_json::Value;
 use super::find::ProjectFile;
 use super::layered_settings::plain;
 use super::layers::{Layered, Layers, TrustFindings};
-use super::models::{KeyDestinations, ModelsFile, PriceFile, Profile, Profiles, origin};
+use super::models::{KeyDestinations, ModelsFile, Profile, Profiles, origin};
+use super::prices::{MAX_PRICE_BYTES, PriceFile};
 use super::problem::{self, ConfigError};
 use super::regular::read_regular;
-
-/// More of a price map is never read for its digest than of the map itself.
-const MAX_PRICE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Returns the profiles in force in a directory. A profile of the repository's file that needs an
 /// approval which it does not have is left out.
 pub fn load_profiles(layers: &Layers) -> Result<Layered<Profiles>, ConfigError> {
     let own = own(layers)?;
     let Some(file) = layers.repository_file(TrustFile::Models) else {
-        let value = match own {
+        let mut value = match own {
             Some(profiles) => profiles,
             None => profiles(Profiles::built_in()?),
         };
+        value.stored_prices = layers.stored_prices();
         let findings = TrustFindings::default();
         return Ok(Layered { value, findings });
     };
@@ -62,6 +61,7 @@ pub fn load_profiles(layers: &Layers) -> Result<Layered<Profiles>, ConfigError> 
         }
     }
     all.source = Some(file.path.clone());
+    all.stored_prices = layers.stored_prices();
     Ok(Layered {
         value: all,
         findings: merge.findings,
@@ -102,6 +102,7 @@ fn profiles(file: ModelsFile) -> Profiles {
     Profiles {
         by_name: file.profiles,
         price_file: None,
+        stored_prices: None,
         source: None,
         withheld: std::collections::BTreeMap::new(),
         user_keys: KeyDestinations::default(),

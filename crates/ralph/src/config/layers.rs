@@ -9,6 +9,7 @@ use ralph_core::trust::{Overreach, Proposal, TrustFile};
 
 use super::approvals::Approvals;
 use super::find::ProjectFile;
+use super::prices::StoredPrices;
 use super::regular::project_root;
 use super::{Environment, find};
 
@@ -17,6 +18,7 @@ use super::{Environment, find};
 pub struct Layers {
     directory: PathBuf,
     user: Option<PathBuf>,
+    stored_prices: Option<PathBuf>,
     approvals: Approvals,
 }
 
@@ -61,6 +63,7 @@ impl Layers {
         Self {
             directory: directory.to_owned(),
             user: environment.config_dir(),
+            stored_prices: state.as_deref().map(StoredPrices::path),
             approvals: Approvals::load(state.as_deref(), project_root(directory)),
         }
     }
@@ -73,6 +76,11 @@ impl Layers {
     /// Returns what the user approved for this repository.
     pub fn approvals(&self) -> &Approvals {
         &self.approvals
+    }
+
+    /// Returns the file with the prices that the user stored, whether it is there or not.
+    pub(super) fn stored_prices(&self) -> Option<PathBuf> {
+        self.stored_prices.clone()
     }
 
     /// Returns where the user's own file of a kind belongs, for messages.

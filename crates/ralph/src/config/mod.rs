@@ -8,6 +8,7 @@
 //! - [`Approvals`] is what the user approved of a repository's proposals.
 //! - [`read_named`] and [`ProjectFile`] read task and configuration files and nothing else.
 //! - [`list_host`] writes a host into a `ralph.toml`.
+//! - [`StoredPrices`] is the price map that the user stored.
 
 mod agents;
 mod allowed;
@@ -19,6 +20,7 @@ mod layered_models;
 mod layered_settings;
 mod layers;
 mod models;
+mod prices;
 mod problem;
 mod regular;
 mod settings;
@@ -33,6 +35,7 @@ pub use layered_models::load_profiles;
 pub use layered_settings::{load_settings, user_provider};
 pub use layers::{Layered, Layers, TrustFindings};
 pub use models::{KeyDestinations, Profile, ProfileError, Profiles, origin};
+pub use prices::{MAX_PRICE_BYTES, PriceSource, StoredPrices};
 pub use problem::ConfigError;
 pub use regular::{FileProblem, RegularFile, project_root, read_named, read_regular};
 pub use settings::{

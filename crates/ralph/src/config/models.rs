@@ -4,16 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ralph_core::money::Usd;
-use ralph_core::price::{Price, PriceBook};
+use ralph_core::price::Price;
 use ralph_core::profile::{ModelChoice, ReplyFormat, Wire};
 use serde::{Deserialize, Serialize};
 
 use super::Environment;
+use super::prices::PriceFile;
 use super::problem::ConfigError;
-use super::regular::read_regular;
-
-/// The largest price map that is read.
-const MAX_PRICE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// One model with its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -126,20 +123,13 @@ impl Profile {
 pub struct Profiles {
     pub(super) by_name: BTreeMap<String, Profile>,
     pub(super) price_file: Option<PriceFile>,
+    /// The file with the prices that the user stored, whether it is there or not.
+    pub(super) stored_prices: Option<PathBuf>,
     pub(super) source: Option<PathBuf>,
     /// The repository's profiles that are not in force, with the reasons.
     pub(super) withheld: BTreeMap<String, String>,
     /// The addresses that the user's own configuration names, and the keys that go there.
     pub(super) user_keys: KeyDestinations,
-}
-
-/// A file with prices.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct PriceFile {
-    /// The file.
-    pub(super) path: PathBuf,
-    /// The directory that it must not lead out of.
-    pub(super) root: PathBuf,
 }
 
 /// Why there is no such profile.
@@ -212,24 +202,6 @@ impl Profiles {
     /// Reports whether the user's own configuration sends the key in a variable to an address.
     pub fn sends_key(&self, variable: &str, base: &str) -> bool {
         self.user_keys.includes(variable, base)
-    }
-
-    /// Returns the prices of the file that the configuration names; none if it names no file.
-    pub fn prices(&self) -> Result<Option<PriceBook>, ConfigError> {
-        let Some(PriceFile { path, root }) = &self.price_file else {
-            return Ok(None);
-        };
-        let wrong = |why: String| ConfigError::Wrong {
-            path: path.clone(),
-            line: 1,
-            column: 1,
-            why: format!("this price map cannot be used, {why}"),
-        };
-        let file = read_regular(path, root, MAX_PRICE_BYTES);
-        let file = file.map_err(|error| wrong(error.to_string()))?;
-        let text = String::from_utf8_lossy(&file.bytes);
-        let book = PriceBook::from_litellm(&text);
-        book.map(Some).map_err(|error| wrong(error.to_string()))
     }
 
     /// Returns a profile by its name.
@@ -317,6 +289,8 @@ fn one_line(error: &serde_saphyr::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ralph_core::price::PriceBook;
+
     use super::*;
 
     use crate::config::{Layers, load_profiles};
@@ -415,7 +389,7 @@ mod tests {
         assert_eq!((price.input.dollars(), price.output.dollars()), (0.6, 2.2));
         assert_eq!(price.cache_write_1h.map(Usd::dollars), Some(1.2));
         assert_eq!(price.reasoning.map(Usd::dollars), Some(4.0));
-        assert_eq!(profiles.prices().unwrap(), None);
+        assert_eq!(profiles.prices().unwrap(), PriceBook::default());
         let missing = profiles.resolve("default-cheap").unwrap_err();
         assert_eq!(missing.source_file, Some(file));
     }

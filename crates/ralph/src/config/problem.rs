@@ -39,6 +39,14 @@ pub enum ConfigError {
         /// What is wrong there, in one line.
         why: String,
     },
+    /// The stored price map cannot be read.
+    #[error("cannot use the prices in `{}`: {why}", path.display())]
+    StoredPrices {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
 }
 
 impl ConfigError {

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use ralph_core::net::ProviderTool;
 use ralph_core::plan::{NetworkPlan, RunPlan};
 use ralph_core::ports::{Agent, Gatekeeper};
+use ralph_core::price::PriceBook;
+use ralph_engine::durable;
 use ralph_gate::{Gate, Identity, Route};
 use ralph_providers::agent::ProgramSettings;
 use ralph_providers::sandbox::way_out::WayOut;
@@ -15,10 +17,13 @@ use ralph_providers::sandbox::way_out::WayOut;
 use super::Wiring;
 use crate::cli::CliError;
 use crate::cli::agent::{Access, Login};
+use crate::config::{MAX_PRICE_BYTES, read_regular};
 use crate::gate::{CREDENTIALS, Door, Keeper, Opening, Port};
 
 /// The file of a run with a line for each decision of its gate.
 pub(crate) const EGRESS: &str = "egress.jsonl";
+/// The file of a run with the prices that its gate charges, besides the built-in ones.
+const PRICES: &str = "prices.json";
 
 /// The gate of a run and the agent behind it, where it has them.
 #[derive(Default)]
@@ -29,6 +34,19 @@ pub(crate) struct Joined {
     pub(crate) gate: Option<Arc<dyn Gatekeeper>>,
     /// The agent that does the work.
     pub(crate) agent: Option<Arc<dyn Agent>>,
+    /// The prices that the gate charges, if they are not stored with the run yet.
+    pub(crate) unpinned_prices: Option<PriceBook>,
+}
+
+/// Stores the prices that a gate charges in the directory of its run, so that it charges the same ones when
+/// the run is resumed. The agent chooses its models, so the plan cannot name their prices.
+pub(crate) fn pin_prices(prices: Option<&PriceBook>, directory: &Path) -> Result<(), CliError> {
+    let Some(prices) = prices else {
+        return Ok(());
+    };
+    // Our own types always serialize.
+    let bytes = serde_json::to_vec(prices).unwrap_or_default();
+    Ok(durable::write(&directory.join(PRICES), &bytes)?)
 }
 
 /// What an agent is told to log in.
@@ -62,6 +80,9 @@ impl Wiring {
             }) => (Some(credential), Some(route), named),
             None => (None, None, None),
         };
+        let pinned = Self::pinned_prices(directory)?;
+        let is_pinned = pinned.is_some();
+        let prices = pinned.map_or_else(|| self.models.prices(), Ok)?;
         let opening = Opening {
             identity: Identity {
                 run: plan.run.clone(),
@@ -71,7 +92,7 @@ impl Wiring {
             routes: Vec::from_iter(route),
             provider_tools: provider_tools(plan),
             named: Vec::from_iter(named),
-            prices: self.models.prices()?,
+            prices: prices.clone(),
             records: directory.join(EGRESS),
             redactor: self.redactor.clone(),
             clock: self.clock.clone(),
@@ -87,7 +108,27 @@ impl Wiring {
             way_out,
             gate: Some(keeper),
             agent: agent.transpose()?,
+            unpinned_prices: (!is_pinned).then_some(prices),
         })
+    }
+
+    /// Returns the prices that the run began with; none if it begins now.
+    fn pinned_prices(directory: &Path) -> Result<Option<PriceBook>, CliError> {
+        let path = directory.join(PRICES);
+        let damaged = |why: String| {
+            CliError::runtime(
+                format!("cannot use the prices in `{}`", path.display()),
+                why,
+                "put back a copy of the file, or remove it to use today's prices",
+            )
+        };
+        let file = match read_regular(&path, directory, MAX_PRICE_BYTES) {
+            Ok(file) => file,
+            Err(problem) if problem.is_missing() => return Ok(None),
+            Err(problem) => return Err(damaged(problem.to_string())),
+        };
+        let prices = serde_json::from_slice(&file.bytes);
+        prices.map(Some).map_err(|error| damaged(error.to_string()))
     }
 
     fn agent(&self, access: &Access, told: Told) -> Result<Arc<dyn Agent>, CliError> {
@@ -162,4 +203,31 @@ fn closed(error: &dyn std::error::Error) -> CliError {
         error.to_string(),
         "look at the base URL of its provider, and at the limits of this user (`ulimit -a`)",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use ralph_core::price::Price;
+
+    use super::*;
+
+    #[test]
+    fn a_run_finds_the_prices_that_it_began_with() {
+        let run = tempfile::tempdir().unwrap();
+        let pinned = || Wiring::pinned_prices(run.path());
+        assert_eq!(pinned().unwrap(), None);
+        let mut prices = PriceBook::default();
+        prices.add("acme/one".to_owned(), Price::FREE);
+        pin_prices(Some(&prices), run.path()).unwrap();
+        assert_eq!(pinned().unwrap(), Some(prices.clone()));
+        // A run that has prices keeps them.
+        pin_prices(None, run.path()).unwrap();
+        assert_eq!(pinned().unwrap(), Some(prices));
+        std::fs::write(run.path().join(PRICES), "{").unwrap();
+        let damaged = pinned().unwrap_err().to_string();
+        assert!(damaged.contains("cannot use the prices in `"), "{damaged}");
+        // A run without a directory begins now.
+        let missing = run.path().join("none");
+        assert_eq!(Wiring::pinned_prices(&missing).unwrap(), None);
+    }
 }

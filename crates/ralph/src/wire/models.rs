@@ -19,7 +19,7 @@ use ralph_providers::model::http::{
 use ralph_providers::model::{Absent, RecordedReply, Replay, Scripted};
 
 use crate::cli::CliError;
-use crate::config::{Environment, Layers, Profiles, load_profiles, origin};
+use crate::config::{Environment, Layers, PriceSource, Profiles, load_profiles, origin};
 
 /// What the name of a model begins with that only an agent asks.
 const AGENT: &str = "agent:";
@@ -93,10 +93,9 @@ impl Models {
         })
     }
 
-    /// Returns the prices of the project in the working directory, if it has any of its own.
+    /// Returns the prices that come before the built-in ones in the working directory.
     pub(crate) fn prices(&self) -> Result<PriceBook, CliError> {
-        let profiles = self.profiles()?;
-        Ok(profiles.prices()?.unwrap_or_default())
+        Ok(self.profiles()?.prices()?)
     }
 
     /// Returns the profile that is marked for the doctor; none if the file cannot be read, which is
@@ -244,7 +243,7 @@ impl Models {
         base(endpoint, &self.environment)
     }
 
-    fn network(&self) -> Network {
+    pub(crate) fn network(&self) -> Network {
         let proxy = |scheme| self.environment.proxy(scheme).map(str::to_owned);
         Network {
             https_proxy: proxy("https"),
@@ -279,18 +278,42 @@ fn base(endpoint: &Endpoint, environment: &Environment) -> Option<String> {
     chosen.or_else(set).or_else(|| endpoint.usual_base.clone())
 }
 
-/// Returns the price of a model in the project's price map, or in the one that comes with the program.
-/// A model that the user's own machine serves is free.
+/// Returns the price of a model in the price maps in force, the built-in one last. A model that the user's
+/// own machine serves is free.
 pub(crate) fn listed_price(
     profiles: &Profiles,
     choice: &ModelChoice,
     environment: &Environment,
 ) -> Result<Option<Price>, CliError> {
+    let sources = profiles.price_sources()?;
+    let listed = sourced_price(&sources, choice, environment);
+    Ok(listed.map(|(price, _)| price))
+}
+
+/// Returns the same price with its source.
+pub(crate) fn sourced_price(
+    sources: &[(PriceSource, PriceBook)],
+    choice: &ModelChoice,
+    environment: &Environment,
+) -> Option<(Price, PriceSource)> {
     let model = choice.model.as_str();
-    let own = profiles.prices()?;
-    let own = own.as_ref().and_then(|book: &PriceBook| book.price(model));
-    let listed = own.or_else(|| price::known(model));
-    Ok(listed.or_else(|| is_served_here(choice, environment).then_some(Price::FREE)))
+    if choice.is_local() {
+        return Some((price::known(model)?, PriceSource::Local));
+    }
+    let of_source = |(source, book): &(PriceSource, PriceBook)| {
+        let price = book.price(model)?;
+        Some((price, source.clone()))
+    };
+    let built_in = || {
+        let litellm = PriceBook::EMBEDDED_VERSION;
+        Some((price::known(model)?, PriceSource::BuiltIn { litellm }))
+    };
+    let local = || {
+        let is_free = is_served_here(choice, environment);
+        is_free.then_some((Price::FREE, PriceSource::Local))
+    };
+    let found = sources.iter().find_map(of_source);
+    found.or_else(built_in).or_else(local)
 }
 
 /// Reports whether a model of a local provider is served by the user's own machine. A profile with a

@@ -63,5 +63,6 @@ mod test_counts;
 mod together;
 mod tokens;
 mod trust;
+mod update_prices;
 mod usage;
 mod verdicts;

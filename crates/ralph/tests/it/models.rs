@@ -324,6 +324,8 @@ file     scripted:[..]other.jsonl  0 · 0       not needed
 strange  acme/two[..]unknown     ACME_API_KEY is set
 web *    acme/one[..]1 · 2       ACME_API_KEY is set  default
 
+  prices   built in (LiteLLM 1.108.4)
+
 "]]
     );
     let json = project.ralph(&["models", "--json"]).expect(0);

@@ -1,16 +1,39 @@
 //! The HTTP client of one model: who it is allowed to talk to, and what it shows of itself.
 
 use std::sync::Once;
+use std::time::Duration;
 
 use ralph_core::profile::Wire;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
-use reqwest::{Client, NoProxy, Proxy};
+use reqwest::{Client, ClientBuilder, NoProxy, Proxy};
 
 use super::settings::{Credential, HttpSettings, Network, SettingsError};
 
 /// Makes the client. It follows no redirect: a credential is for one host only.
 pub(super) fn client(settings: &HttpSettings) -> Result<Client, SettingsError> {
+    builder(&settings.network)?
+        .default_headers(headers(settings)?)
+        .redirect(Policy::none())
+        .connect_timeout(settings.timeouts.connect)
+        .build()
+        .map_err(|error| no_client(&error))
+}
+
+/// Makes a client that has no credential.
+pub(crate) fn plain_client(
+    network: &Network,
+    timeout: Duration,
+    redirects: Policy,
+) -> Result<Client, SettingsError> {
+    builder(network)?
+        .redirect(redirects)
+        .timeout(timeout)
+        .build()
+        .map_err(|error| no_client(&error))
+}
+
+fn builder(network: &Network) -> Result<ClientBuilder, SettingsError> {
     static CRYPTOGRAPHY: Once = Once::new();
     // Somebody else may have chosen already, which is as good.
     CRYPTOGRAPHY.call_once(|| {
@@ -20,14 +43,11 @@ pub(super) fn client(settings: &HttpSettings) -> Result<Client, SettingsError> {
     });
     let mut builder = Client::builder()
         .user_agent(concat!("ralph/", env!("CARGO_PKG_VERSION")))
-        .default_headers(headers(settings)?)
-        .redirect(Policy::none())
-        .connect_timeout(settings.timeouts.connect)
         .no_proxy();
-    for proxy in proxies(&settings.network)? {
+    for proxy in proxies(network)? {
         builder = builder.proxy(proxy);
     }
-    builder.build().map_err(|error| no_client(&error))
+    Ok(builder)
 }
 
 fn no_client(error: &reqwest::Error) -> SettingsError {

@@ -28,5 +28,6 @@ mod wire;
 
 pub use address::origin;
 pub use client::HttpModel;
+pub(crate) use connection::plain_client;
 pub use endpoint::{Endpoint, EndpointError};
 pub use settings::{Credential, HttpSettings, Network, SettingsError, Timeouts};

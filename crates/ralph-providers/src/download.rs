@@ -1,0 +1,143 @@
+//! Downloads a file that the user named by its address: bounded in size and time, without a credential.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use reqwest::redirect::{Attempt, Policy};
+use reqwest::{StatusCode, Url};
+
+use crate::model::http::Network;
+use crate::model::http::plain_client;
+
+/// How long a download may take.
+const TIMEOUT: Duration = Duration::from_mins(2);
+/// How many times a server may name another address.
+const MAX_REDIRECTS: usize = 5;
+
+/// Why a file cannot be downloaded.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DownloadError {
+    /// The address is none.
+    #[error("it is not an address: {0}")]
+    Address(String),
+    /// Anybody on the way could change the file.
+    #[error("it does not begin with `https://`, and `{0}` is not this machine")]
+    Insecure(String),
+    /// It carries a password, which would be stored and shown.
+    #[error("it has a user name or a password")]
+    Credential,
+    /// The server did not send a file.
+    #[error("the server answered with status {0}")]
+    Status(u16),
+    /// There is more of it than is read.
+    #[error("it has more than {limit} bytes")]
+    TooLarge {
+        /// How much is read.
+        limit: usize,
+    },
+    /// No connection, or it broke off.
+    #[error("the connection failed: {0}")]
+    Connection(String),
+}
+
+/// Downloads at most `limit` bytes from an `https` address, or an `http` address of this machine.
+pub async fn download(
+    address: &str,
+    limit: usize,
+    network: &Network,
+) -> Result<Vec<u8>, DownloadError> {
+    let url = checked(address)?;
+    let client = plain_client(network, TIMEOUT, Policy::custom(follow))
+        .map_err(|error| DownloadError::Connection(error.to_string()))?;
+    let mut response = client
+        .get(url)
+        .send()
+        .await
+        .map_err(|error| failed(&error))?;
+    if response.status() != StatusCode::OK {
+        return Err(DownloadError::Status(response.status().as_u16()));
+    }
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
+        if bytes.len() + chunk.len() > limit {
+            return Err(DownloadError::TooLarge { limit });
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+fn checked(address: &str) -> Result<Url, DownloadError> {
+    let url = Url::parse(address).map_err(|error| DownloadError::Address(error.to_string()))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(DownloadError::Credential);
+    }
+    let host = url.host_str().unwrap_or_default();
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if is_loopback(host) => Ok(url),
+        _ => Err(DownloadError::Insecure(host.to_owned())),
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// Follows a server to another address over TLS alone.
+fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    if attempt.url().scheme() != "https" {
+        return attempt.error("it leads to an address without `https://`");
+    }
+    if attempt.previous().len() > MAX_REDIRECTS {
+        return attempt.error("it leads from one address to the next without an end");
+    }
+    attempt.follow()
+}
+
+/// Returns the innermost reason: the others repeat the address.
+fn failed(error: &reqwest::Error) -> DownloadError {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    DownloadError::Connection(cause.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_that_nobody_on_the_way_can_change_are_used() {
+        for (address, expected) in [
+            ("https://prices.example/map.json", None),
+            ("http://127.0.0.1:80/map.json", None),
+            ("http://[::1]/map.json", None),
+            ("http://localhost/map.json", None),
+            (
+                "http://prices.example/map.json",
+                Some("it does not begin with `https://`, and `prices.example` is not this machine"),
+            ),
+            (
+                "http://localhost.prices.example/",
+                Some(
+                    "it does not begin with `https://`, and `localhost.prices.example` is not this machine",
+                ),
+            ),
+            (
+                "ftp://127.0.0.1/map.json",
+                Some("it does not begin with `https://`, and `127.0.0.1` is not this machine"),
+            ),
+            (
+                "https://me:secret@prices.example/",
+                Some("it has a user name or a password"),
+            ),
+            ("https://", Some("it is not an address: empty host")),
+        ] {
+            let error = checked(address).err().map(|error| error.to_string());
+            assert_eq!(error.as_deref(), expected, "{address}");
+        }
+    }
+}

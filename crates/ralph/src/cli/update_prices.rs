@@ -1,0 +1,155 @@
+//! `ralph models update-prices`: stores a newer price map, and shows what it changes.
+
+use std::path::Path;
+
+use ralph_core::price::{Price, PriceBook, PriceChange, PriceChanges, PriceMap};
+use ralph_providers::download::{DownloadError, download};
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::error::CliError;
+use super::exit::ExitCode;
+use crate::config::{MAX_PRICE_BYTES, StoredPrices, read_regular};
+use crate::terminal::line::{Line, Tone};
+use crate::terminal::lines::field;
+use crate::terminal::{format, sanitize};
+
+/// How many changed prices are shown.
+const SHOWN: usize = 5;
+
+/// Validates a price map of a file or an address and stores it. A map that is rejected changes nothing.
+pub(super) async fn run(
+    source: &str,
+    is_json: bool,
+    context: &Context,
+) -> Result<ExitCode, CliError> {
+    let is_address = source.contains("://");
+    let (bytes, origin) = if is_address {
+        // What follows is not needed to name the source, and may be a secret.
+        let origin = source.split(['?', '#']).next().unwrap_or_default();
+        (fetched(source, context).await?, origin.to_owned())
+    } else {
+        let path = context.environment().directory().join(source);
+        (read(&path, source)?, path.display().to_string())
+    };
+    let map = parsed(&bytes, source)?;
+    let state = context.state()?;
+    let path = StoredPrices::path(state.root());
+    let before = match StoredPrices::load(&path) {
+        Ok(Some(stored)) => stored.book(),
+        // A stored map that cannot be read is replaced.
+        Ok(None) | Err(_) => PriceBook::embedded().clone(),
+    };
+    let after = map.book();
+    let changes = PriceChanges::between(&before, &after);
+    let stored = StoredPrices::new(&map, origin, context.clock().now());
+    stored.store(&path)?;
+    if is_json {
+        let value = as_json(&stored, &path, after.len(), &changes);
+        context.output().json(&value)?;
+    } else {
+        let lines = shown(&stored, after.len(), &changes);
+        context.output().lines(&lines)?;
+    }
+    Ok(ExitCode::Success)
+}
+
+async fn fetched(address: &str, context: &Context) -> Result<Vec<u8>, CliError> {
+    let limit = usize::try_from(MAX_PRICE_BYTES).unwrap_or(usize::MAX);
+    let network = context.models()?.network();
+    download(address, limit, &network).await.map_err(|error| {
+        let fix = match error {
+            DownloadError::Address(_) | DownloadError::Insecure(_) | DownloadError::Credential => {
+                "name a file, or an address that begins with `https://`"
+            }
+            DownloadError::Status(_) => "open the address in a browser, then correct it",
+            DownloadError::TooLarge { .. } => "name the address of a price map in LiteLLM's format",
+            DownloadError::Connection(_) => {
+                "check the address and the proxy variables, then try again"
+            }
+        };
+        CliError::runtime(refused(address), error.to_string(), fix)
+    })
+}
+
+fn read(path: &Path, source: &str) -> Result<Vec<u8>, CliError> {
+    let failed = |why: String, fix: &str| CliError::runtime(refused(source), why, fix);
+    let file = read_regular(path, Path::new("/"), MAX_PRICE_BYTES)
+        .map_err(|problem| failed(problem.to_string(), "name a file that you can read"))?;
+    if file.size > MAX_PRICE_BYTES {
+        let why = format!(
+            "it has {} bytes, at most {MAX_PRICE_BYTES} are read",
+            file.size
+        );
+        return Err(failed(why, "name a price map in LiteLLM's format"));
+    }
+    Ok(file.bytes)
+}
+
+fn parsed(bytes: &[u8], source: &str) -> Result<PriceMap, CliError> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned());
+    let map = text.and_then(|text| PriceMap::parse(text).map_err(|error| error.to_string()));
+    map.map_err(|why| {
+        CliError::runtime(
+            refused(source),
+            why,
+            "name a price map in LiteLLM's format; the prices in force stay as they are",
+        )
+    })
+}
+
+fn refused(source: &str) -> String {
+    format!("cannot take prices from `{source}`")
+}
+
+fn as_json(stored: &StoredPrices, path: &Path, models: usize, changes: &PriceChanges) -> Value {
+    let new_prices: Vec<Value> = changes
+        .changed
+        .iter()
+        .map(
+            |change| json!({"model": change.model, "before": change.before, "after": change.after}),
+        )
+        .collect();
+    json!({
+        "source": stored.source,
+        "stored_at": stored.stored_at,
+        "file": path.display().to_string(),
+        "models": models,
+        "added": changes.added,
+        "removed": changes.removed,
+        "changed": new_prices,
+    })
+}
+
+fn shown(stored: &StoredPrices, models: usize, changes: &PriceChanges) -> Vec<Line> {
+    let counts = format!(
+        "{}: {} added, {} changed, {} removed",
+        format::plural(models as u64, "model", "models"),
+        changes.added.len(),
+        changes.changed.len(),
+        changes.removed.len()
+    );
+    let mut lines = vec![
+        field("source", &sanitize::line(&stored.source)),
+        field("now", &counts),
+    ];
+    let biggest = changes.changed.iter().take(SHOWN);
+    lines
+        .extend(biggest.map(|change| field("changed", "").folded(Tone::Plain, &change_of(change))));
+    let more = changes.changed.len().saturating_sub(SHOWN);
+    if more > 0 {
+        lines.push(field("", "").quiet(&format!("and {more} smaller changes, all with `--json`")));
+    }
+    lines
+}
+
+fn change_of(change: &PriceChange) -> String {
+    let of = |price: &Price| format!("{} · {}", price.input.dollars(), price.output.dollars());
+    let (before, after) = (of(&change.before), of(&change.after));
+    let model = sanitize::line(&change.model);
+    if before == after {
+        format!("{model}  {after} $/M in·out, other prices changed")
+    } else {
+        format!("{model}  {before} → {after} $/M in·out")
+    }
+}

@@ -1,0 +1,165 @@
+//! The price maps besides the built-in one: the file that a `models.yaml` names, and the map that the user
+//! stored with `ralph models update-prices` in the state directory.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use ralph_core::price::{PriceBook, PriceMap};
+use ralph_engine::durable;
+use ralph_engine::durable::StoreError;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::models::Profiles;
+use super::problem::ConfigError;
+use super::regular::read_regular;
+
+/// The largest price map that is read.
+pub const MAX_PRICE_BYTES: u64 = 32 * 1024 * 1024;
+/// The version of the stored file's format.
+const VERSION: u32 = 1;
+/// The name of the file in the state directory.
+const FILE: &str = "prices.json";
+
+/// A file with prices.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct PriceFile {
+    /// The file.
+    pub(super) path: PathBuf,
+    /// The directory that it must not lead out of.
+    pub(super) root: PathBuf,
+}
+
+/// Where a price is from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum PriceSource {
+    /// The profile has prices.
+    Profile,
+    /// The file that the configuration names.
+    PriceFile {
+        /// The file.
+        path: String,
+    },
+    /// The map that the user stored with `ralph models update-prices`.
+    Stored {
+        /// The file or the address that it was stored from.
+        source: String,
+        /// When.
+        stored_at: Timestamp,
+        /// How many models it has.
+        models: usize,
+    },
+    /// The prices that come with ralph.
+    BuiltIn {
+        /// The version of LiteLLM that they are from.
+        litellm: &'static str,
+    },
+    /// The model answers from a file or from this machine.
+    Local,
+}
+
+/// A price map with its origin.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct StoredPrices {
+    version: u32,
+    /// The file or the address that the map is from.
+    pub source: String,
+    /// When it was stored.
+    pub stored_at: Timestamp,
+    models: Map<String, Value>,
+}
+
+impl StoredPrices {
+    /// Returns where the map is stored.
+    pub fn path(state: &Path) -> PathBuf {
+        state.join(FILE)
+    }
+
+    /// Takes a validated map.
+    pub fn new(map: &PriceMap, source: String, stored_at: Timestamp) -> Self {
+        Self {
+            version: VERSION,
+            source,
+            stored_at,
+            models: map.entries().clone(),
+        }
+    }
+
+    /// Reads the stored map; none if there is no file.
+    pub fn load(path: &Path) -> Result<Option<Self>, ConfigError> {
+        let wrong = |why: String| ConfigError::StoredPrices {
+            path: path.to_owned(),
+            why,
+        };
+        let file = match read_regular(path, Path::new("/"), MAX_PRICE_BYTES) {
+            Ok(file) => file,
+            Err(problem) if problem.is_missing() => return Ok(None),
+            Err(problem) => return Err(wrong(problem.to_string())),
+        };
+        let stored: Self =
+            serde_json::from_slice(&file.bytes).map_err(|error| wrong(error.to_string()))?;
+        if stored.version != VERSION {
+            let version = stored.version;
+            return Err(wrong(format!(
+                "its format has version {version}, this ralph reads version {VERSION}"
+            )));
+        }
+        Ok(Some(stored))
+    }
+
+    /// Stores the map in place of an earlier one.
+    pub fn store(&self, path: &Path) -> Result<(), StoreError> {
+        // Our own types always serialize.
+        durable::write(path, &serde_json::to_vec(self).unwrap_or_default())
+    }
+
+    /// Returns the prices.
+    pub fn book(&self) -> PriceBook {
+        PriceBook::from_entries(&self.models)
+    }
+}
+
+impl Profiles {
+    /// Returns the prices that come before the built-in ones, the first ones first: those of the file that
+    /// the configuration names, and those that the user stored.
+    pub fn price_sources(&self) -> Result<Vec<(PriceSource, PriceBook)>, ConfigError> {
+        let mut sources = Vec::new();
+        if let Some(file) = &self.price_file {
+            let path = file.path.display().to_string();
+            sources.push((PriceSource::PriceFile { path }, named_prices(file)?));
+        }
+        let stored = self.stored_prices.as_deref().map(StoredPrices::load);
+        if let Some(stored) = stored.transpose()?.flatten() {
+            let book = stored.book();
+            let source = PriceSource::Stored {
+                source: stored.source,
+                stored_at: stored.stored_at,
+                models: book.len(),
+            };
+            sources.push((source, book));
+        }
+        Ok(sources)
+    }
+
+    /// Returns the same prices as one book, which is empty without any.
+    pub fn prices(&self) -> Result<PriceBook, ConfigError> {
+        let sources = self.price_sources()?.into_iter().map(|(_, book)| book);
+        Ok(sources.reduce(PriceBook::or).unwrap_or_default())
+    }
+}
+
+/// Returns the prices of a file that the configuration names.
+fn named_prices(file: &PriceFile) -> Result<PriceBook, ConfigError> {
+    let PriceFile { path, root } = file;
+    let wrong = |why: String| ConfigError::Wrong {
+        path: path.clone(),
+        line: 1,
+        column: 1,
+        why: format!("this price map cannot be used, {why}"),
+    };
+    let file = read_regular(path, root, MAX_PRICE_BYTES);
+    let file = file.map_err(|error| wrong(error.to_string()))?;
+    let text = String::from_utf8_lossy(&file.bytes);
+    PriceBook::from_litellm(&text).map_err(|error| wrong(error.to_string()))
+}
