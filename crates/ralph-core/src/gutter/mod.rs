@@ -11,6 +11,7 @@
 mod facts;
 mod normalise;
 mod report;
+mod rules;
 mod score;
 mod signal;
 mod window;
@@ -22,5 +23,7 @@ pub use score::Score;
 pub use signal::{Signal, Thrash};
 pub use window::{Measured, Settings, Window, measure};
 
+#[cfg(test)]
+mod pairs;
 #[cfg(test)]
 mod tests;
