@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ralph_core::gutter;
+use ralph_core::gutter::{self, Problems};
 use ralph_core::id::Digest;
 use ralph_core::ports::{Ended, ExecOutcome, OutputSink, Stream};
 use ralph_core::secret::{RedactStream, Redactor};
@@ -94,6 +94,14 @@ impl Captured {
         (!ended.is_success()).then(|| self.signature(command, ended))
     }
 
+    /// Returns the problems that a command reported; none if it did not fail.
+    pub(crate) fn problems(&self, ended: Ended) -> Problems {
+        if ended.is_success() {
+            return Problems::default();
+        }
+        Problems::find(&self.stderr, &self.stdout)
+    }
+
     fn signature(&self, command: &str, ended: Ended) -> Digest {
         gutter::signature(command, ended.exit_code(), &self.stderr, &self.stdout)
     }
@@ -112,9 +120,11 @@ impl Captured {
             duration_ms: millis(outcome.duration),
             tests: verdict::count_tests(&self.both),
             failure: None,
+            problems: Problems::default(),
         };
         if !check.is_green() {
             check.failure = Some(self.signature(command, outcome.ended));
+            check.problems = Problems::find(&self.stderr, &self.stdout);
         }
         check
     }

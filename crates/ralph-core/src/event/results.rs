@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(doc)]
 use crate::gutter;
+use crate::gutter::Problems;
 use crate::id::Digest;
 use crate::ports::Ended;
 
@@ -27,6 +28,9 @@ pub enum ActionResult {
         /// What its failure looks like, see [`signature`](gutter::signature).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Digest>,
+        /// The problems that it reported, if it failed.
+        #[serde(default, skip_serializing_if = "Problems::is_empty")]
+        problems: Problems,
     },
     /// It could not be done; nothing was changed.
     Failed {

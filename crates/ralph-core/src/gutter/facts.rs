@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::code::Code;
+use super::problems::Problems;
 use crate::id::Digest;
 use crate::verdict::TestCount;
 
@@ -31,6 +33,15 @@ pub struct Facts {
     /// Git's name of all files at its end; empty where it could not be found out.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tree: String,
+    /// Whether a commit of it was kept; none where an older version wrote the facts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub committed: Option<bool>,
+    /// Lines added and removed between the commit at its start and the files at its end.
+    #[serde(default)]
+    pub diff_lines: u64,
+    /// The code that it wrote, if it changed anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
 }
 
 impl Facts {
@@ -78,6 +89,9 @@ pub struct Failure {
     pub command: String,
     /// How it ended.
     pub ended: String,
+    /// The problems that it reported, if they could be recognised.
+    #[serde(default, skip_serializing_if = "Problems::is_empty")]
+    pub problems: Problems,
 }
 
 impl Failure {
@@ -90,7 +104,14 @@ impl Failure {
             signature,
             command: cut(command),
             ended: cut(ended),
+            problems: Problems::default(),
         }
+    }
+
+    /// Adds the problems that it reported.
+    #[must_use]
+    pub fn with_problems(self, problems: Problems) -> Self {
+        Self { problems, ..self }
     }
 
     /// Notes an action that could not be done, by its own words.

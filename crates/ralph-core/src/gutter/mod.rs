@@ -8,16 +8,23 @@
 //! The engine collects the facts at the end of an iteration, [`state`](crate::state) keeps the
 //! window, [`mitigation`](crate::mitigation) decides what to do about a gutter.
 
+mod circles;
+mod code;
+mod evidence;
 mod facts;
 mod normalise;
+mod problems;
+mod progress;
 mod report;
 mod rules;
 mod score;
 mod signal;
 mod window;
 
+pub use code::Code;
 pub use facts::{Facts, Failure, FileMark, TestFacts};
 pub use normalise::signature;
+pub use problems::{Problem, Problems};
 pub use report::Report;
 pub use score::Score;
 pub use signal::{Signal, Thrash};
@@ -25,5 +32,7 @@ pub use window::{Measured, Settings, Window, measure};
 
 #[cfg(test)]
 mod pairs;
+#[cfg(test)]
+mod patterns;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,4 @@
-//! The signals that make up a score, each with its evidence.
-
-use std::fmt;
+//! The signals that make up a score, each with its facts; [`evidence`](super::evidence) has the words.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +38,70 @@ pub enum Signal {
         /// The iterations in which that was so.
         iterations: Vec<u32>,
     },
+    /// The same problem stays, though its output is another one each time.
+    SameProblem {
+        /// The problem.
+        problem: String,
+        /// The iterations in which it was there.
+        iterations: Vec<u32>,
+    },
+    /// The code of the iteration before was replaced again and again.
+    Rewriting {
+        /// The iterations that did.
+        iterations: Vec<u32>,
+        /// How many sampled lines of the iteration before were gone after each of them.
+        gone: Vec<u32>,
+        /// How many lines the samples had.
+        of: Vec<u32>,
+    },
+    /// The uncommitted diff only grows, and something fails each time.
+    GrowingDiff {
+        /// The iterations in which that was so.
+        iterations: Vec<u32>,
+        /// Its lines after each of them.
+        lines: Vec<u64>,
+    },
+    /// Files went through the same states again.
+    Cycle {
+        /// After how many states they repeat.
+        period: u32,
+        /// The files; empty if it is the whole repository.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<String>,
+        /// The iterations that changed them.
+        iterations: Vec<u32>,
+    },
+    /// The same files were reformatted to and fro.
+    Reformatting {
+        /// One of the files.
+        file: String,
+        /// The iterations that changed only the formatting.
+        iterations: Vec<u32>,
+    },
+    /// Commands ran and nothing changed.
+    Reading {
+        /// The iterations in which that was so.
+        iterations: Vec<u32>,
+        /// How many commands ran in each of them.
+        commands: Vec<u32>,
+    },
+    /// No box was ticked, no new commit was kept, and the tests did not improve.
+    NoProgress {
+        /// The iterations in which that was so.
+        iterations: Vec<u32>,
+    },
+    /// A failure looks the same each time, and the problems behind it change.
+    MovedOn {
+        /// One of the problems of the last iteration.
+        problem: String,
+        /// The iterations in which it failed.
+        iterations: Vec<u32>,
+    },
+    /// A box was ticked or the tests improved shortly before, and that still holds.
+    RecentProgress {
+        /// The iteration that made the progress.
+        iteration: u32,
+    },
     /// Fewer tests fail than before: whatever repeats, the run gets closer.
     TestsCloser {
         /// The fewest that failed before; none where they could not be counted.
@@ -64,12 +126,13 @@ impl Signal {
     /// Returns what it adds to the score, in tenths.
     pub fn tenths(&self) -> i32 {
         match self {
-            Self::RepeatedFailure { .. } => 5,
-            Self::Stagnation { .. } => 3,
+            Self::RepeatedFailure { .. } | Self::Reformatting { .. } => 5,
+            Self::Stagnation { .. } | Self::Rewriting { .. } | Self::GrowingDiff { .. } => 3,
             Self::FileThrash { .. } => 2,
-            Self::Idle { .. } => 4,
+            Self::Idle { .. } | Self::Reading { .. } | Self::SameProblem { .. } => 4,
+            Self::Cycle { .. } | Self::NoProgress { .. } => 7,
             // As much as a repeated failure: that one is no circle if fewer tests fail each time.
-            Self::TestsCloser { .. } => -5,
+            Self::TestsCloser { .. } | Self::MovedOn { .. } | Self::RecentProgress { .. } => -5,
         }
     }
 
@@ -80,77 +143,16 @@ impl Signal {
             Self::Stagnation { .. } => "stagnation",
             Self::FileThrash { .. } => "file_thrash",
             Self::Idle { .. } => "idle",
+            Self::SameProblem { .. } => "same_problem",
+            Self::Rewriting { .. } => "rewriting",
+            Self::GrowingDiff { .. } => "growing_diff",
+            Self::Cycle { .. } => "cycle",
+            Self::Reformatting { .. } => "reformatting",
+            Self::Reading { .. } => "reading",
+            Self::NoProgress { .. } => "no_progress",
+            Self::MovedOn { .. } => "moved_on",
+            Self::RecentProgress { .. } => "recent_progress",
             Self::TestsCloser { .. } => "tests_closer",
         }
     }
-}
-
-impl fmt::Display for Signal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::RepeatedFailure {
-                command,
-                ended,
-                iterations,
-                ..
-            } => {
-                let times = iterations.len();
-                let numbers = numbers(iterations);
-                write!(
-                    f,
-                    "`{command}` failed {times} times in the same way ({ended}) in iterations {numbers}"
-                )
-            }
-            Self::Stagnation {
-                iterations,
-                lines,
-                enough,
-            } => {
-                let (numbers, lines) = (numbers(iterations), numbers(lines));
-                write!(
-                    f,
-                    "fewer than {enough} lines changed in each of iterations {numbers} (lines: {lines})"
-                )
-            }
-            Self::FileThrash { files } => {
-                let told: Vec<String> = files
-                    .iter()
-                    .map(|file| {
-                        format!("`{}` (iterations {})", file.path, numbers(&file.iterations))
-                    })
-                    .collect();
-                write!(
-                    f,
-                    "back and forth between two contents: {}",
-                    told.join(", ")
-                )
-            }
-            Self::Idle { iterations } => {
-                write!(
-                    f,
-                    "nothing was run and nothing changed in iterations {}",
-                    numbers(iterations)
-                )
-            }
-            Self::TestsCloser {
-                failed_before: Some(before),
-                failed_now: Some(now),
-                since,
-            } => write!(
-                f,
-                "getting closer: {now} tests fail, {before} did in iteration {since}"
-            ),
-            Self::TestsCloser { since, .. } => {
-                write!(
-                    f,
-                    "getting closer: the tests are green, in iteration {since} they were not"
-                )
-            }
-        }
-    }
-}
-
-fn numbers(of: &[impl ToString]) -> String {
-    let texts: Vec<String> = of.iter().map(ToString::to_string).collect();
-    texts.join(", ")
 }

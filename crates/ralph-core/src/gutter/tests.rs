@@ -159,7 +159,7 @@ fn a_flip_scores_two_tenths() {
                 Some("B"),
                 Some("C"),
             ],
-            "0.0 ",
+            "0.7 cycle",
         ),
         (vec![Some("A"), Some("A"), Some("A"), Some("A")], "0.0 "),
         (vec![Some("A"), Some("A"), Some("B"), Some("B")], "0.0 "),
@@ -235,7 +235,13 @@ fn doing_nothing_at_all_is_a_gutter_after_five_iterations() {
     assert_eq!(scored((1..=4).map(nothing)), "0.3 stagnation");
     assert_eq!(scored((1..=5).map(nothing)), "0.7 stagnation idle");
     let looking = |n| still(n, 0);
-    assert_eq!(scored((1..=9).map(looking)), "0.3 stagnation");
+    assert_eq!(scored((1..=4).map(looking)), "0.3 stagnation");
+    assert_eq!(scored((1..=5).map(looking)), "0.7 stagnation reading");
+    let ticking = |n: u32| Facts {
+        boxes_ticked: usize::from(n == 5),
+        ..still(n, 0)
+    };
+    assert_eq!(scored((1..=5).map(ticking)), "0.3 stagnation");
 }
 
 #[test]

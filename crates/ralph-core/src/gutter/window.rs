@@ -2,19 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::circles::{cycle, growing_diff, reading, reformatting, rewriting, same_problem};
 use super::facts::{Facts, TestFacts};
+use super::progress::{moved_on, no_progress, recent_progress};
 use super::score::Score;
 use super::signal::{Signal, Thrash};
 use crate::verdict::TestCount;
 
 /// In so many iterations a failure is looked for, and so many without a deed are idle.
-const RECENT: usize = 5;
+pub(super) const RECENT: usize = 5;
 /// So often must a failure repeat, and so long must nothing change.
 const REPEATS: usize = 3;
 /// So many states of a file make a flip.
 const FLIP: usize = 4;
 /// So many thrashed files are named.
-const NAMED_FILES: usize = 8;
+pub(super) const NAMED_FILES: usize = 8;
 
 /// The facts of the last iterations, oldest first. It never holds more than [`Window::LENGTH`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,10 +46,30 @@ impl Window {
         self.facts.iter()
     }
 
-    fn last_ones(&self, count: usize) -> impl Iterator<Item = &Facts> {
+    pub(super) fn last_ones(&self, count: usize) -> impl Iterator<Item = &Facts> {
         self.facts
             .iter()
             .skip(self.facts.len().saturating_sub(count))
+    }
+
+    /// Returns the last iterations that changed a file, oldest first.
+    pub(super) fn last_changes(&self, count: usize) -> Vec<&Facts> {
+        let changes = self.facts.iter().filter(|facts| facts.has_changes());
+        let mut last: Vec<&Facts> = changes.rev().take(count).collect();
+        last.reverse();
+        last
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.facts.len()
+    }
+
+    pub(super) fn at(&self, index: usize) -> &Facts {
+        &self.facts[index]
+    }
+
+    pub(super) fn before(&self, index: usize) -> Vec<&Facts> {
+        self.facts.iter().take(index).collect()
     }
 }
 
@@ -77,16 +99,34 @@ pub struct Measured {
 
 /// Weighs a window whose last iteration is the one that just ended.
 pub fn measure(window: &Window, settings: Settings) -> Measured {
-    let signals: Vec<Signal> = [
-        repeated_failure(window),
+    let repeated = repeated_failure(window);
+    // The same problem in the same words is counted once.
+    let same = same_problem(window).filter(|_| repeated.is_none());
+    let closer = tests_closer(window);
+    let moved = moved_on(window, repeated.as_ref());
+    // A command that fails again and again says more than that nothing changed.
+    let has_same_error = moved.is_none() && (repeated.is_some() || same.is_some());
+    let growing = growing_diff(window).filter(|_| has_same_error);
+    let reading = reading(window).filter(|_| repeated.is_none());
+    let mut signals: Vec<Signal> = [
+        repeated,
         stagnation(window, settings),
         file_thrash(window),
         idle(window),
-        tests_closer(window),
+        same,
+        rewriting(window),
+        growing,
+        cycle(window),
+        reformatting(window),
+        reading,
+        no_progress(window),
     ]
     .into_iter()
     .flatten()
     .collect();
+    let is_suspicious = !signals.is_empty();
+    let recent = recent_progress(window).filter(|_| is_suspicious);
+    signals.extend(closer.or(recent).or(moved));
     let closer = |signal: &Signal| matches!(signal, Signal::TestsCloser { .. });
     let progress = signals.iter().any(closer) || has_new_box(window);
     Measured {

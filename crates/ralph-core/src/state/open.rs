@@ -201,10 +201,18 @@ impl OpenIteration {
 
     fn note_failure(&mut self, action: &str, label: &str, result: &ActionResult) {
         let failure = match result {
-            ActionResult::Ran { ended, failure, .. } => {
+            ActionResult::Ran {
+                ended,
+                failure,
+                problems,
+                ..
+            } => {
                 self.commands = self.commands.saturating_add(1);
                 let signature = failure.clone();
-                signature.map(|signature| Failure::new(signature, label, &ended.to_string()))
+                signature.map(|signature| {
+                    Failure::new(signature, label, &ended.to_string())
+                        .with_problems(problems.clone())
+                })
             }
             ActionResult::Failed { why } | ActionResult::Refused { why } => {
                 Some(Failure::of_action(action, label, why))
@@ -224,7 +232,8 @@ impl OpenIteration {
                 continue;
             };
             let ended = check.ended.to_string();
-            let failure = Failure::new(signature.clone(), &check.command, &ended);
+            let failure = Failure::new(signature.clone(), &check.command, &ended)
+                .with_problems(check.problems.clone());
             Facts::add_failure(&mut self.failures, failure);
         }
     }

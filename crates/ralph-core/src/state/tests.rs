@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::budget::Limits;
 use crate::event::{ActionResult, DiffSize, IterationOutcome};
+use crate::gutter::Problems;
 use crate::id::{RunId, TaskId};
 use crate::plan::{Delivery, Engine};
 use crate::ports::{Ended, Isolation};
@@ -160,6 +161,7 @@ fn ran() -> ActionResult {
         stdout_bytes: 0,
         stderr_bytes: 0,
         failure: None,
+        problems: Problems::default(),
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::TestCount;
+use crate::gutter::Problems;
 use crate::id::Digest;
 use crate::ports::Ended;
 
@@ -22,6 +23,9 @@ pub struct CheckResult {
     /// What its failure looks like, see [`signature`](crate::gutter::signature).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Digest>,
+    /// The problems that it reported, if it failed.
+    #[serde(default, skip_serializing_if = "Problems::is_empty")]
+    pub problems: Problems,
 }
 
 impl CheckResult {
@@ -115,6 +119,7 @@ mod tests {
                 xfailed: 0,
             }),
             failure: None,
+            problems: Problems::default(),
         }
     }
 

@@ -336,6 +336,7 @@ impl Run {
                 stdout_bytes: outcome.stdout_bytes,
                 stderr_bytes: outcome.stderr_bytes,
                 failure: output.failure(command, outcome.ended),
+                problems: output.problems(outcome.ended),
             },
             output,
         })

@@ -4,6 +4,7 @@ use ralph_core::event::{Event, IterationOutcome};
 use ralph_core::gutter::{self, Facts, Report, Score, TestFacts};
 use ralph_core::id::CommitId;
 use ralph_core::mitigation::{self, Decision, Means, Step};
+use ralph_core::ports::AgentEnd;
 use ralph_core::run::{FailReason, PauseReason, RunStatus};
 use ralph_core::verdict::{self, Verdict};
 
@@ -74,7 +75,7 @@ impl Run {
         outcome: &IterationOutcome,
         then: Option<RunStatus>,
     ) -> Result<Circling, RunError> {
-        if *outcome == IterationOutcome::SandboxLost {
+        if *outcome == IterationOutcome::SandboxLost || self.was_kept_from_working() {
             // Nothing of this was the model's doing.
             return Ok(Circling {
                 score: None,
@@ -112,6 +113,29 @@ impl Run {
         })
     }
 
+    /// Returns whether the agent's provider or a person ended the iteration before anything changed.
+    fn was_kept_from_working(&self) -> bool {
+        let open = self.state().open.as_ref();
+        let is_interrupted = match open.and_then(|open| open.agent_end.as_ref()) {
+            Some(
+                AgentEnd::Unauthorized { .. }
+                | AgentEnd::Quota { .. }
+                | AgentEnd::Overloaded { .. }
+                | AgentEnd::OutOfBudget
+                | AgentEnd::Halted,
+            ) => true,
+            Some(
+                AgentEnd::Finished
+                | AgentEnd::GaveUp { .. }
+                | AgentEnd::Stalled
+                | AgentEnd::TimedOut
+                | AgentEnd::Crashed { .. },
+            )
+            | None => false,
+        };
+        is_interrupted && !self.now.changed && self.now.newly_ticked == 0
+    }
+
     fn facts(&self) -> Facts {
         let state = self.state();
         let open = state.open.as_ref();
@@ -130,6 +154,9 @@ impl Run {
             tests,
             boxes_ticked: state.ticked.len(),
             tree: change.tree.clone(),
+            committed: open.map(|open| open.head != state.head),
+            diff_lines: self.now.diff.added.saturating_add(self.now.diff.removed),
+            code: self.now.code.clone(),
         }
     }
 

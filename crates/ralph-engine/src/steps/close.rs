@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 
 use ralph_core::event::{DiffSize, Event, Metrics};
-use ralph_core::gutter::Score;
+use ralph_core::gutter::{Code, Score};
 use ralph_core::id::Digest;
 use ralph_core::ports::{Ended, WriteMode};
 use ralph_core::run::RunStatus;
@@ -40,6 +40,8 @@ pub(crate) struct Now {
     pub(crate) newly_ticked: usize,
     /// What changed since then, file by file, and where the files stand.
     pub(crate) change: Change,
+    /// The code that it wrote.
+    pub(crate) code: Option<Code>,
     /// Whether a milestone became complete.
     pub(crate) milestone_reached: bool,
 }

@@ -1,6 +1,7 @@
 //! What really happened in an iteration: tampering, the state of git, the commits, the tests.
 
 use ralph_core::event::{DiffSize, Event};
+use ralph_core::gutter::Code;
 use ralph_core::id::{CommitId, Digest};
 
 use ralph_core::verdict::CheckResult;
@@ -49,6 +50,8 @@ impl Run {
         self.view.uncommitted = uncommitted;
         self.now.diff = measure(&diff);
         self.note_change(&start, &tree).await?;
+        let changed = self.now.changed;
+        self.now.code = changed.then(|| Code::read(&diff, &self.state().window));
         diff.truncate(MAX_DIFF);
         let clean = self.outside.redactor.redact_bytes(&diff);
         durable::write_unsynced(

@@ -7,12 +7,21 @@ use super::journal::Record;
 use super::report::{Findings, Outcome};
 
 /// What each signal adds, in tenths.
-const WEIGHTS: [(&str, i64); 5] = [
+const WEIGHTS: [(&str, i64); 14] = [
     ("repeated_failure", 5),
     ("stagnation", 3),
     ("file_thrash", 2),
     ("idle", 4),
     ("tests_closer", -5),
+    ("same_problem", 4),
+    ("rewriting", 3),
+    ("growing_diff", 3),
+    ("cycle", 7),
+    ("reformatting", 5),
+    ("reading", 4),
+    ("no_progress", 7),
+    ("moved_on", -5),
+    ("recent_progress", -5),
 ];
 /// From here on a gutter is told, in tenths.
 const GUTTER: i64 = 7;

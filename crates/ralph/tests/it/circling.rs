@@ -72,7 +72,7 @@ fn each_pattern_scores_exactly() {
         let rename = format!("rm -f {other}; seq 9 > {path}");
         actions(&[run(&rename), commit("Move it")])
     };
-    let three = |n: usize| actions(&[write("abc.txt", &lines(n % 3))]);
+    let three = |n: usize| actions(&[write("abc.txt", &lines(n % 3)), commit("Change it")]);
     let both = |n: usize| actions(&[write("ab.txt", &lines(n % 2)), run(FAILING)]);
     let looking = |_: usize| actions(&[run("true")]);
     let idle = |_: usize| actions(&[]);
@@ -81,7 +81,7 @@ fn each_pattern_scores_exactly() {
         ("standing still", &looking, &[0.0, 0.0, 0.3, 0.3]),
         ("there and back", &flipping, &[0.0, 0.0, 0.0, 0.2]),
         ("renamed and back", &committed, &[0.0, 0.0, 0.0, 0.2]),
-        ("three contents", &three, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+        ("three contents", &three, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.7]),
         ("failure and back", &both, &[0.0, 0.0, 0.5, 0.7]),
         ("nothing at all", &idle, &[0.0, 0.0, 0.3, 0.3, 0.7]),
     ];
@@ -209,12 +209,14 @@ fn a_verified_box_leads_back_to_the_ground() {
         stuck(),
         claiming(&["M1.1"], &better),
         stuck(),
+        stuck(),
+        stuck(),
         claiming(&["M1.2"], &work()),
     ];
     let project = Project::new().set("max_iterations", "9").script(&script);
     project.run().expect(0);
-    // After the box the ladder begins at its first rung again.
-    assert_eq!(steps(&project), ["3 rotate", "5 rotate"]);
+    // A box speaks against a circle for two iterations; then the ladder begins at its first rung.
+    assert_eq!(steps(&project), ["3 rotate", "7 rotate"]);
     project.audit();
 }
 
@@ -233,6 +235,95 @@ fn fewer_failing_tests_are_no_circle() {
     let project = project.script(&script);
     project.run().expect(10);
     assert_eq!(scores(&project), [0.0, 0.0, 0.3, 0.3, 0.3]);
+    project.audit();
+}
+
+/// Returns a text without line breaks, which depend on the width of the terminal.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
+/// A failing check whose output differs each time: another line, another value.
+fn same_problem(n: usize) -> Value {
+    let output = format!("src/parse.py:{n}7: error: name is not defined, got {n}{n}");
+    run(&format!("echo '{output}'; exit 1"))
+}
+
+#[test]
+fn the_same_error_in_ever_new_code_is_seen() {
+    let attempt = |n: usize| {
+        let code = format!("a{n} = 1\nb{n} = 2\nc{n} = a{n}\nd{n} = b{n}\n");
+        actions(&[
+            write("parse.py", &code),
+            commit("Try again"),
+            same_problem(n),
+        ])
+    };
+    let script: Vec<Value> = (1..=5).map(attempt).chain([finish()]).collect();
+    let project = Project::new().set("max_iterations", "9").script(&script);
+    let told = words(&project.run().expect(0).stdout);
+    assert_eq!(scores(&project)[..5], [0.0, 0.0, 0.0, 0.4, 0.7]);
+    assert_eq!(steps(&project), ["5 rotate"]);
+    for evidence in [
+        "going in circles (loop score 0.7): rotate",
+        "the same problem 5 times: `src/parse.py error: name is not defined, got #`",
+        "replaced the lines that the iteration before had written",
+    ] {
+        assert!(told.contains(evidence), "{evidence}\n{told}");
+    }
+    assert!(project.prompt(6).contains("the same problem 5 times"));
+    project.audit();
+}
+
+#[test]
+fn the_same_three_states_again_are_seen() {
+    let turn = |n: usize| actions(&[write("abc.txt", &lines(n % 3)), commit("Change it")]);
+    let script: Vec<Value> = (1..=6).map(turn).chain([finish()]).collect();
+    let project = Project::new().set("max_iterations", "9").script(&script);
+    let told = words(&project.run().expect(0).stdout);
+    assert_eq!(steps(&project), ["6 rotate"]);
+    let evidence = "the same 3 states again: the repository (iterations 1, 2, 3, 4, 5, 6)";
+    assert!(told.contains(evidence), "{told}");
+    assert!(project.prompt(7).contains(evidence));
+    project.audit();
+}
+
+#[test]
+fn reading_for_ever_is_seen() {
+    let look = |n: usize| actions(&[run(&format!("ls; echo {n}")), run("git log --oneline")]);
+    let script: Vec<Value> = (1..=5).map(look).chain([finish()]).collect();
+    let project = Project::new().set("max_iterations", "9").script(&script);
+    let told = words(&project.run().expect(0).stdout);
+    assert_eq!(scores(&project)[..5], [0.0, 0.0, 0.3, 0.3, 0.7]);
+    assert_eq!(steps(&project), ["5 rotate"]);
+    let evidence = "nothing changed in iterations 1, 2, 3, 4, 5, though commands ran";
+    assert!(told.contains(evidence), "{told}");
+    assert!(project.prompt(6).contains(evidence));
+    project.audit();
+}
+
+#[test]
+fn one_line_fixes_under_one_generic_message_are_no_circle() {
+    let build = "n=$(ls f*.ts | wc -l); echo \"src/f$n.ts($n,7): error TS2304: no name helper$n\"; \
+                 echo 'Error: build failed' >&2; exit 1";
+    let fix = |n: usize| {
+        let path = format!("f{n}.ts");
+        actions(&[
+            write(&path, "export const f = 1\n"),
+            commit("Fix one more"),
+            run("sh build.sh"),
+        ])
+    };
+    let script: Vec<Value> = (1..=7).map(fix).chain([finish()]).collect();
+    let project = Project::new().set("max_iterations", "9");
+    project.commit("build.sh", build);
+    let project = project.script(&script);
+    project.run().expect(0);
+    assert_eq!(scores(&project)[..7], [0.0, 0.0, 0.3, 0.3, 0.3, 0.3, 0.3]);
+    assert_eq!(steps(&project), Vec::<String>::new());
+    let log = project.file("activity.log");
+    let line = "signal moved_on -0.5: the same message hides other problems in iterations 1, 2, 3";
+    assert!(log.contains(line), "{log}");
     project.audit();
 }
 
@@ -267,12 +358,13 @@ fn the_counters_survive_a_kill() {
 #[test]
 fn nothing_in_the_prompt_grows_with_the_run() {
     // Every iteration fails noisily, changes a file, commits and adds a sign: all that can grow does.
-    let noisy = "seq 2000 >&2; exit 1";
     let sign = "\n### sign: again\n- trigger: always\n- instruction: again\n";
     let script: Vec<Value> = (0..200)
         .map(|n| {
             let append = json!({"type": "write", "path": ".ralph/guardrails.md", "content": sign, "append": true});
-            actions(&[append, write("n.txt", &lines(n)), commit("Again"), run(noisy)])
+            // Another failure each time: the run must not be paused for going in circles.
+            let noisy = format!("seq {n}000 {n}999 >&2; exit 1");
+            actions(&[append, write("n.txt", &lines(n)), commit("Again"), run(&noisy)])
         })
         .collect();
     let project = Project::new()

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::project::{Project, actions, control, finish, run, write};
+use crate::project::{Project, actions, commit, control, finish, run, write};
 
 /// An iteration that leaves something new behind and nothing done.
 fn step(number: usize) -> Value {
@@ -50,6 +50,8 @@ fn iterations_are_counted_exactly() {
 
 #[test]
 fn warnings_come_before_the_end() {
+    // A commit each time: a run without any progress goes in circles.
+    let step = |number| actions(&[write("step.txt", &format!("{number}\n")), commit("Step")]);
     let script: Vec<Value> = (0..20).map(step).collect();
     let project = Project::new().set("max_iterations", "20").script(&script);
     project.run().expect(10);

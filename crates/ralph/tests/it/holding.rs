@@ -68,10 +68,26 @@ fn tampered(project: &Project, iteration: usize) -> Vec<String> {
     paths
 }
 
+/// Whether an iteration does some work before its attack: without any progress in six iterations a run
+/// goes in circles.
+#[derive(Clone, Copy)]
+enum Steps {
+    None,
+    Committed,
+}
+
 /// Runs each command in an iteration of its own, then finishes the task as if nothing had happened.
 #[track_caller]
-fn survive(attacks: &[(&str, &[&str])]) -> Project {
-    let commands = attacks.iter().map(|(command, _)| actions(&[run(command)]));
+fn survive(attacks: &[(&str, &[&str])], steps: Steps) -> Project {
+    let attack = |(index, (command, _)): (usize, &(&str, &[&str]))| match steps {
+        Steps::None => actions(&[run(command)]),
+        Steps::Committed => actions(&[
+            write("step.txt", &format!("{index}\n")),
+            commit("One step"),
+            run(command),
+        ]),
+    };
+    let commands = attacks.iter().enumerate().map(attack);
     let script: Vec<Value> = commands.chain([finish()]).collect();
     let project = Project::new().set("max_iterations", "40").script(&script);
     project.run().expect(0);
@@ -84,75 +100,81 @@ fn survive(attacks: &[(&str, &[&str])]) -> Project {
 
 #[test]
 fn a_command_changes_no_file_of_the_run() {
-    let project = survive(&[
-        (
-            "sed -i 's/max_iterations: .*/max_iterations: 999/' ralph_task.md",
-            &["ralph_task.md"],
-        ),
-        ("ln -sf /etc/passwd ralph_task.md", &["ralph_task.md"]),
-        (
-            "rm ralph_task.md; mkdir -p ralph_task.md/x",
-            &["ralph_task.md"],
-        ),
-        ("sed -i 's/\\[ \\]/[x]/' ralph_task.md", &["ralph_task.md"]),
-        (": > .ralph/activity.log", &[".ralph/activity.log"]),
-        ("echo forged >> .ralph/errors.log", &[".ralph/errors.log"]),
-        (
-            "ln -sf /etc/passwd .ralph/errors.log",
-            &[".ralph/errors.log"],
-        ),
-        (
-            "echo bad > .ralph/notes.md; echo bad > .ralph/guardrails.md",
-            &[".ralph/guardrails.md", ".ralph/notes.md"],
-        ),
-        (
-            "rm .ralph/progress.md; mkfifo .ralph/progress.md",
-            &[".ralph/progress.md"],
-        ),
-        (
-            "rm .ralph/diagnostics.md; mkdir .ralph/diagnostics.md",
-            &[".ralph/diagnostics.md"],
-        ),
-    ]);
+    let project = survive(
+        &[
+            (
+                "sed -i 's/max_iterations: .*/max_iterations: 999/' ralph_task.md",
+                &["ralph_task.md"],
+            ),
+            ("ln -sf /etc/passwd ralph_task.md", &["ralph_task.md"]),
+            (
+                "rm ralph_task.md; mkdir -p ralph_task.md/x",
+                &["ralph_task.md"],
+            ),
+            ("sed -i 's/\\[ \\]/[x]/' ralph_task.md", &["ralph_task.md"]),
+            (": > .ralph/activity.log", &[".ralph/activity.log"]),
+            ("echo forged >> .ralph/errors.log", &[".ralph/errors.log"]),
+            (
+                "ln -sf /etc/passwd .ralph/errors.log",
+                &[".ralph/errors.log"],
+            ),
+            (
+                "echo bad > .ralph/notes.md; echo bad > .ralph/guardrails.md",
+                &[".ralph/guardrails.md", ".ralph/notes.md"],
+            ),
+            (
+                "rm .ralph/progress.md; mkfifo .ralph/progress.md",
+                &[".ralph/progress.md"],
+            ),
+            (
+                "rm .ralph/diagnostics.md; mkdir .ralph/diagnostics.md",
+                &[".ralph/diagnostics.md"],
+            ),
+        ],
+        Steps::Committed,
+    );
     assert!(!project.file("errors.log").contains("forged"));
     assert!(project.file("activity.log").contains("iteration 1 starts"));
     // A budget that the model wrote into its copy never was in force.
     assert_eq!(project.events("contract_changed"), Vec::<Value>::new());
     assert!(project.prompt(3).contains("max_iterations: 40"));
-    assert_eq!(project.delivered(), ["a.txt", "b.txt"]);
+    assert_eq!(project.delivered(), ["a.txt", "b.txt", "step.txt"]);
 }
 
 #[test]
 fn a_command_changes_no_directory_of_the_run() {
     let before = fs::read("/etc/passwd").unwrap();
-    let project = survive(&[
-        ("rm -rf .ralph", &[".ralph"]),
-        ("rm -rf .ralph; ln -s /etc .ralph", &[".ralph"]),
-        ("rm -rf .ralph; echo no > .ralph", &[".ralph"]),
-        (
-            "mv .ralph elsewhere; ln -s elsewhere .ralph; rm -r elsewhere",
-            &[".ralph"],
-        ),
-        (
-            "rm -r .ralph/iterations; ln -s /tmp .ralph/iterations",
-            &[".ralph/iterations"],
-        ),
-        (
-            "mkdir -p .ralph/iterations/8; ln -s /etc/passwd .ralph/iterations/8/prompt.md",
-            &[".ralph/iterations/8"],
-        ),
-        (
-            "touch \".ralph/iterations/$(printf 'a\\nb')\" \".ralph/iterations/$(printf '\\377')\"",
-            &[".ralph/iterations"],
-        ),
-        ("touch .ralph/iterations/x", &[".ralph/iterations/x"]),
-        // Finished iterations are compared at the end.
-        (
-            "echo x > .ralph/iterations/1/prompt.md; rm .ralph/iterations/2/response.json",
-            &[],
-        ),
-        ("ln -sf /etc/passwd .ralph/iterations/3/metrics.json", &[]),
-    ]);
+    let project = survive(
+        &[
+            ("rm -rf .ralph", &[".ralph"]),
+            ("rm -rf .ralph; ln -s /etc .ralph", &[".ralph"]),
+            ("rm -rf .ralph; echo no > .ralph", &[".ralph"]),
+            (
+                "mv .ralph elsewhere; ln -s elsewhere .ralph; rm -r elsewhere",
+                &[".ralph"],
+            ),
+            (
+                "rm -r .ralph/iterations; ln -s /tmp .ralph/iterations",
+                &[".ralph/iterations"],
+            ),
+            (
+                "mkdir -p .ralph/iterations/8; ln -s /etc/passwd .ralph/iterations/8/prompt.md",
+                &[".ralph/iterations/8"],
+            ),
+            (
+                "touch \".ralph/iterations/$(printf 'a\\nb')\" \".ralph/iterations/$(printf '\\377')\"",
+                &[".ralph/iterations"],
+            ),
+            ("touch .ralph/iterations/x", &[".ralph/iterations/x"]),
+            // Finished iterations are compared at the end.
+            (
+                "echo x > .ralph/iterations/1/prompt.md; rm .ralph/iterations/2/response.json",
+                &[],
+            ),
+            ("ln -sf /etc/passwd .ralph/iterations/3/metrics.json", &[]),
+        ],
+        Steps::Committed,
+    );
     assert_eq!(
         tampered(&project, 11),
         [
@@ -162,7 +184,7 @@ fn a_command_changes_no_directory_of_the_run() {
         ]
     );
     assert_eq!(fs::read("/etc/passwd").unwrap(), before);
-    assert_eq!(project.delivered(), ["a.txt", "b.txt"]);
+    assert_eq!(project.delivered(), ["a.txt", "b.txt", "step.txt"]);
 }
 
 #[test]
@@ -185,7 +207,7 @@ fn a_test_changes_no_file_of_the_run() {
 
 #[test]
 fn a_command_does_not_lead_git_astray() {
-    let project = survive(&[
+    let attacks: &[(&str, &[&str])] = &[
         (
             "git config core.fsmonitor 'touch owned'; git config core.worktree /tmp",
             &[".git/config"],
@@ -210,9 +232,12 @@ fn a_command_does_not_lead_git_astray() {
         ("rm -rf ../repo", &[".git", ".ralph", "ralph_task.md"]),
         ("git checkout -q -- base.txt", &[]),
         ("rm -rf ../scratch .git; ln -s /tmp ../scratch", &[".git"]),
-    ]);
-    assert_eq!(project.delivered(), ["a.txt", "b.txt"]);
-    assert_eq!(project.git(&["status", "--porcelain"]), "?? ralph_task.md");
+    ];
+    for attacks in attacks.chunks(5) {
+        let project = survive(attacks, Steps::None);
+        assert_eq!(project.delivered(), ["a.txt", "b.txt"]);
+        assert_eq!(project.git(&["status", "--porcelain"]), "?? ralph_task.md");
+    }
 }
 
 #[test]

@@ -32,6 +32,15 @@ const CASES: &[Case] = &[
     }),
     case(
         "GUT",
+        "a circle played down",
+        "add up to 7 tenths",
+        |world| {
+            let ground = json!({"consecutive": 0});
+            measure(world, 0.2, &["cycle"], &ground, &Value::Null);
+        },
+    ),
+    case(
+        "GUT",
         "a gutter in silence",
         "of iteration 1 was not told",
         |world| {

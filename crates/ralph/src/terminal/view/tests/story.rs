@@ -7,6 +7,7 @@ use ralph_core::budget::{Budget, Limits};
 use ralph_core::event::{
     ActionResult, DiffSize, Event, IterationOutcome, MessageState, Metrics, Purpose,
 };
+use ralph_core::gutter::Problems;
 use ralph_core::id::{CommitId, Digest, RunId, TaskId};
 use ralph_core::money::Usd;
 use ralph_core::net::{ProviderTool, ProviderToolAction};
@@ -74,6 +75,7 @@ fn check(name: &str, code: i32, tests: Option<TestCount>) -> CheckResult {
         duration_ms: 1_500,
         tests,
         failure: None,
+        problems: Problems::default(),
     }
 }
 
@@ -120,6 +122,7 @@ pub(super) fn ran(code: i32) -> ActionResult {
         stdout_bytes: 10,
         stderr_bytes: 0,
         failure: None,
+        problems: Problems::default(),
     }
 }
 

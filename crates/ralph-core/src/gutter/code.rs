@@ -1,0 +1,232 @@
+//! The code that an iteration wrote, read from its diff: a sample of the new lines, how many lines of
+//! the iteration before are gone again, and whether only the formatting changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::window::Window;
+use crate::id::Digest;
+
+/// How many written lines are remembered.
+const SAMPLE: usize = 64;
+/// A file with more changed lines than this was generated.
+const GENERATED_LINES: usize = 4000;
+/// Names of generated files: they change in every build and say nothing about the work.
+const GENERATED: &[&str] = &[
+    ".lock",
+    "-lock.json",
+    "-lock.yaml",
+    "go.sum",
+    ".min.js",
+    ".min.css",
+    ".map",
+    ".snap",
+    ".pb.go",
+    "_pb2.py",
+    ".generated.ts",
+    ".svg",
+    ".csv",
+    ".log",
+];
+const GENERATED_DIRECTORIES: &[&str] = &[
+    "dist/",
+    "build/",
+    "out/",
+    "target/",
+    "vendor/",
+    "node_modules/",
+    "generated/",
+    "coverage/",
+    ".next/",
+];
+
+/// What the diff of an iteration shows about its code.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Code {
+    /// A sample of the lines that the diff adds, as short digests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub written: Vec<u32>,
+    /// How many lines of the sample of the iteration before are gone.
+    #[serde(default)]
+    pub gone: u32,
+    /// How many lines that sample had.
+    #[serde(default)]
+    pub of: u32,
+    /// Whether nothing but whitespace, quotes and separators changed since the iteration before.
+    #[serde(default)]
+    pub formatting_only: bool,
+    /// A digest of the diff without formatting; empty without any other change.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub substance: String,
+}
+
+impl Code {
+    /// Reads the diff between the commit at the start of an iteration and the files at its end. The
+    /// window ends with the iteration before.
+    pub fn read(diff: &[u8], window: &Window) -> Self {
+        let read = Read::of(diff);
+        let mut written: Vec<u32> = read.added.iter().copied().collect();
+        written.truncate(SAMPLE);
+        let mut code = Self {
+            written,
+            gone: 0,
+            of: 0,
+            formatting_only: read.substance.is_empty() && read.has_lines,
+            substance: read.substance,
+        };
+        let mut has_commit = false;
+        for facts in window.iter().rev() {
+            has_commit |= facts.committed == Some(true);
+            let Some(before) = &facts.code else {
+                continue;
+            };
+            let is_gone = |line: &&u32| {
+                if has_commit {
+                    read.removed.contains(line)
+                } else {
+                    // The same commit was the start: a line that is still there is still added.
+                    !read.added.contains(line)
+                }
+            };
+            let gone = before.written.iter().filter(is_gone).count();
+            code.gone = u32::try_from(gone).unwrap_or(u32::MAX);
+            code.of = u32::try_from(before.written.len()).unwrap_or(u32::MAX);
+            if !has_commit {
+                code.formatting_only = code.substance == before.substance;
+            }
+            break;
+        }
+        code
+    }
+
+    /// Returns whether at least half of the lines that the iteration before wrote are gone.
+    pub fn is_rewriting(&self) -> bool {
+        self.of > 0 && self.gone * 2 >= self.of
+    }
+}
+
+#[derive(Default)]
+struct Read {
+    added: BTreeSet<u32>,
+    removed: BTreeSet<u32>,
+    has_lines: bool,
+    substance: String,
+}
+
+#[derive(Default)]
+struct FileDiff {
+    added: Vec<Vec<u8>>,
+    removed: Vec<Vec<u8>>,
+    /// The names of two contents that have no lines.
+    binary: Vec<u8>,
+}
+
+impl Read {
+    fn of(diff: &[u8]) -> Self {
+        let mut read = Self::default();
+        let mut substance = Vec::new();
+        for (path, file) in files(diff) {
+            read.has_lines |= !file.added.is_empty() || !file.removed.is_empty();
+            let is_generated = is_generated(path.rsplit(" b/").next().unwrap_or(&path))
+                || file.added.len() + file.removed.len() > GENERATED_LINES;
+            let (before, after) = if is_generated {
+                (file.removed.concat(), file.added.concat())
+            } else {
+                read.note_lines(&file);
+                (essence(&file.removed), essence(&file.added))
+            };
+            if before != after || !file.binary.is_empty() {
+                for part in [path.as_bytes(), &before, &after, &file.binary] {
+                    substance.extend_from_slice(part);
+                    substance.push(0);
+                }
+            }
+        }
+        // A line that only moved was not written.
+        let moved: Vec<u32> = read.added.intersection(&read.removed).copied().collect();
+        for line in moved {
+            read.added.remove(&line);
+            read.removed.remove(&line);
+        }
+        if !substance.is_empty() {
+            let digest = Digest::of(&substance);
+            let name = digest.as_str().rsplit(':').next().unwrap_or_default();
+            read.substance = name.chars().take(16).collect();
+        }
+        read
+    }
+
+    fn note_lines(&mut self, file: &FileDiff) {
+        self.added
+            .extend(file.added.iter().filter_map(|line| mark(line)));
+        self.removed
+            .extend(file.removed.iter().filter_map(|line| mark(line)));
+    }
+}
+
+/// Splits a diff into its files, without context.
+fn files(diff: &[u8]) -> BTreeMap<String, FileDiff> {
+    let mut files: BTreeMap<String, FileDiff> = BTreeMap::new();
+    let mut current = FileDiff::default();
+    let mut path = String::new();
+    let mut index: &[u8] = b"";
+    let mut in_hunk = false;
+    for line in diff.split(|byte| *byte == b'\n') {
+        if line.starts_with(b"diff --git ") {
+            if !path.is_empty() {
+                files.insert(std::mem::take(&mut path), std::mem::take(&mut current));
+            }
+            path = String::from_utf8_lossy(&line[11..]).into_owned();
+            (index, in_hunk) = (b"", false);
+        } else if line.starts_with(b"@@ ") {
+            in_hunk = true;
+        } else if in_hunk && line.starts_with(b"+") {
+            current.added.push(line[1..].to_vec());
+        } else if in_hunk && line.starts_with(b"-") {
+            current.removed.push(line[1..].to_vec());
+        } else if line.starts_with(b"index ") {
+            index = line;
+        } else if !in_hunk && line.starts_with(b"Binary files ") {
+            current.binary = index.to_vec();
+        }
+    }
+    if !path.is_empty() {
+        files.insert(path, current);
+    }
+    files
+}
+
+/// Recognises generated files by their paths.
+pub(super) fn is_generated(path: &str) -> bool {
+    GENERATED.iter().any(|end| path.ends_with(end))
+        || GENERATED_DIRECTORIES
+            .iter()
+            .any(|directory| path.starts_with(directory) || path.contains(&format!("/{directory}")))
+}
+
+/// Returns what is left of lines without formatting.
+fn essence(lines: &[Vec<u8>]) -> Vec<u8> {
+    let is_formatting = |byte: &u8| byte.is_ascii_whitespace() || b"'\"`,;()".contains(byte);
+    lines
+        .iter()
+        .flatten()
+        .copied()
+        .filter(|byte| !is_formatting(byte))
+        .collect()
+}
+
+/// Returns a short digest of a line; none for a line such as a bracket, which is in every file.
+fn mark(line: &[u8]) -> Option<u32> {
+    let line = line.trim_ascii();
+    let letters = line
+        .iter()
+        .filter(|byte| byte.is_ascii_alphanumeric() || **byte >= 128);
+    if letters.take(3).count() < 3 {
+        return None;
+    }
+    // FNV-1a: cheap, and a collision costs one line of a sample.
+    Some(line.iter().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+    }))
+}

@@ -1,0 +1,401 @@
+//! The single problems that a failing command reports: tests that fail, errors of compilers, linters
+//! and programs. A problem is recognised again when its line number, its values and the code around it
+//! have changed, so that the same error in ever new code is seen, and another error is not taken for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+use serde::{Deserialize, Serialize};
+
+use super::normalise::{beginning, end};
+use super::rules::{normalised, plain};
+use crate::id::Digest;
+
+/// How much of each stream is searched, in characters.
+const SEARCHED: usize = 64 << 10;
+/// How many lines that may report a problem are inspected.
+const MAX_LINES: usize = 400;
+/// How long the text of a problem may be, in characters.
+const MAX_CHARS: usize = 120;
+
+/// The beginning of a problem that is a failing test.
+const TEST_PREFIX: &str = "test ";
+
+/// A problem that a command reported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// A failing test's name, or a file and an error message without numbers.
+    pub text: String,
+    /// The reported line of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+impl Problem {
+    /// Returns whether it is a failing test.
+    pub(super) fn is_test(&self) -> bool {
+        self.text.starts_with(TEST_PREFIX)
+    }
+
+    /// Returns whether both are the same problem, which may have moved by so many lines.
+    pub(super) fn is_same(&self, other: &Self, slack: u64) -> bool {
+        let is_near = match (self.line, other.line) {
+            (Some(one), Some(other)) => u64::from(one.abs_diff(other)) <= slack,
+            (None, _) | (_, None) => true,
+        };
+        self.text == other.text && is_near
+    }
+}
+
+/// The problems of one failure.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problems {
+    /// How many there are.
+    pub count: u32,
+    /// At most [`Problems::MAX`] of them. Which ones are kept depends on their texts alone, so a
+    /// problem that stays is kept again.
+    pub kept: Vec<Problem>,
+}
+
+impl Problems {
+    /// How many problems of a failure are kept.
+    pub const MAX: usize = 8;
+
+    /// Finds the problems in a command's output.
+    pub fn find(stderr: &str, stdout: &str) -> Self {
+        let stderr = plain(beginning(stderr, SEARCHED));
+        let stdout = plain(end(stdout, SEARCHED));
+        let mut search = Search::default();
+        for line in stderr.lines().chain([""]).chain(stdout.lines()) {
+            search.read(line);
+            if search.lines >= MAX_LINES {
+                break;
+            }
+        }
+        if search.found.is_empty() {
+            // No known form: a line that speaks of an error in words of its own has to do.
+            for line in stderr.lines().chain(stdout.lines()).take(MAX_LINES) {
+                search.read_any(line);
+            }
+        }
+        search.finish()
+    }
+
+    /// Returns whether no problem was recognised.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+}
+
+/// The forms in which test runners name a failing test. The name is the first group that matched.
+static TEST: LazyLock<Regex> = LazyLock::new(|| {
+    let forms = [
+        r"\b(?:FAILED|ERROR) (\S+::\S+)",
+        r"^(?:FAIL|ERROR): (\S+ \([^)]+\))",
+        r"^test (\S+) \.\.\. FAILED",
+        r"^\s+(?:FAIL|TIMEOUT|SIG[A-Z]+) \[[^\]]*\] (?:\([^)]*\) )?(\S.*)$",
+        r"^\s*--- FAIL: (\S+)",
+        r"^\s*(?:FAIL\s+|× |✗ )(\S+ > .+?)(?: \d+m?s)?$",
+        r"^\s*[✕×✗✖] (.+?)(?: \(\d+ ?m?s\))?$",
+        r"^\s*● (.+ › .+)$",
+        r"^\s+\d+\) (\S.*?):?$",
+        r"^not ok \d+ (?:- )?(.+?)(?: # time.*)?$",
+        r"^rspec \S+ # (.+)$",
+        r"^(\S+ > .+?) FAILED",
+        r"^\[ERROR\]\s+((?:[\w$]+\.)*[A-Z]\w*\.\w+)(?::\d+)?\b",
+        r"^\d+\) (\S+::\S+)",
+        r"^\s+Failed (\S+) \[",
+        r"^\s*\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT|Not Run|Subprocess aborted)\)",
+        r"^\[  FAILED  \] ([\w./]+)",
+        r"^Test Case '-\[(.+)\]' failed",
+    ];
+    compiled(&forms.join("|"))
+});
+
+/// `file:line:column: message` in the forms of compilers and linters.
+static PLACED: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"^\s*(?:e: |ERROR in |\[ERROR\] |error: )?(?:file://)?([\w@./~+-]+\.\w{1,6})(?::|\(|:\[)(\d+)(?:[:,](\d+))?[\])]?:?\s*(?:-\s*)?(.*)$",
+    )
+});
+/// Messages after a position that are no error.
+static HARMLESS: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"(?i)^(?:\[?warning|warn\b|note|info|help|hint|in function|required from|instantiated|at |in member|W\d)",
+    )
+});
+/// Messages after a position that are one.
+static HARMFUL: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"(?i)error|fatal|fail|undefined|undeclared|unresolved|unexpected|expected|cannot|can't|could not|not found|missing|invalid|mismatch|unknown|unused|redeclared|panic|assert|exception|no such|too many|not enough|^[A-Z]{1,4}\d{2,5}\b",
+    )
+});
+/// The first line of a rustc error, whose position follows.
+static RUSTC: LazyLock<Regex> = LazyLock::new(|| compiled(r"^error(?:\[E\d+\])?: ."));
+static ARROW: LazyLock<Regex> = LazyLock::new(|| compiled(r"^\s*--> ([^:\s]+):(\d+):\d+"));
+static PANIC: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"panicked at (?:'(.*)', )?([^:\s]+):(\d+)(?::\d+)?:?$"));
+/// A problem below the name of its file, as eslint prints it.
+static BELOW: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"^\s+(\d+):\d+\s+(?:✖\s+)?error:?\s+(.+)$"));
+static FILE_ALONE: LazyLock<Regex> = LazyLock::new(|| compiled(r"^\s*([\w@./~+-]+\.\w{1,6}):?$"));
+static EXCEPTION: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"^(?:E\s+|\s*(?:Uncaught |Caused by: |fatal: |FATAL: )?)((?:[\w$]+[.:]+)*\w*(?:Error|Exception|Failure|Panic)\b:?.*|panic: .+|(?:fatal|FATAL)[: ].+)$",
+    )
+});
+/// Messages that name what is missing.
+static PHRASE: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"(?i)(?:undefined reference to|unresolved external symbol|cannot find -l|command not found|: not found$|no such file or directory|permission denied|cannot find module|no module named|connection refused|could not resolve|address already in use|unknown command|unrecognized (?:option|argument)|does not exist|is not defined|is not a function|version conflict|unmet dependenc)",
+    )
+});
+static ANY_ERROR: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"(?i)\b(?:error|err|fatal|failed|failure|cannot|could not|unable to|invalid|violates|denied|refused)\b",
+    )
+});
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| compiled(r"\b\d+(?:\.\d+)*\b"));
+static LONG_QUOTE: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r#"'[^'\n]*\s[^'\n]*'|"[^"\n]*\s[^"\n]*"|`[^`\n]*\s[^`\n]*`|'[^'\n]{41,}'|"[^"\n]{41,}"|`[^`\n]{41,}`"#,
+    )
+});
+static WORD: LazyLock<Regex> = LazyLock::new(|| compiled(r"[A-Za-z_][A-Za-z_0-9]{2,}"));
+
+/// Parts of lines that only say that there were errors.
+const SUMMARIES: &[&str] = &[
+    "could not compile",
+    "aborting due to",
+    "test failed, to rerun",
+    "no such command",
+    "***",
+    "ld returned",
+    "ailed with exit",
+    "xited with",
+    "Lifecycle script",
+];
+/// So many words of its own does a message need that has no known form.
+const WORDS: u32 = 3;
+/// Words that say nothing about which problem it is.
+const COMMON: &[&str] = &[
+    "error",
+    "errors",
+    "failed",
+    "failure",
+    "exception",
+    "assert",
+    "assertion",
+    "assertionerror",
+    "expected",
+    "expect",
+    "received",
+    "actual",
+    "got",
+    "want",
+    "true",
+    "false",
+    "none",
+    "null",
+    "equal",
+    "equals",
+    "the",
+    "and",
+    "but",
+    "was",
+    "not",
+    "for",
+    "with",
+    "has",
+    "have",
+    "are",
+    "from",
+    "that",
+    "build",
+    "test",
+    "tests",
+    "command",
+    "process",
+    "exit",
+    "code",
+    "status",
+    "fatal",
+    "panic",
+    "this",
+    "message",
+    "value",
+    "values",
+    "compile",
+    "compilation",
+    "run",
+    "running",
+    "runtime",
+    "npm",
+    "err",
+    "see",
+    "above",
+    "more",
+    "details",
+    "lifecycle",
+    "script",
+    "output",
+    "log",
+    "found",
+];
+
+fn compiled(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the pattern is fixed")
+}
+
+#[derive(Default)]
+struct Search {
+    found: BTreeSet<(String, Option<u32>)>,
+    /// Lines that reported something.
+    lines: usize,
+    /// The message of an error whose position comes on one of the next lines.
+    pending: Option<String>,
+    /// A panic whose message comes on the next line.
+    panic: Option<(String, u32)>,
+    /// The file that the next lines are about.
+    file: Option<String>,
+}
+
+impl Search {
+    fn read(&mut self, line: &str) {
+        if line.len() > 4 * 1024 {
+            return;
+        }
+        if let Some((file, number)) = self.panic.take() {
+            self.add(&format!("{file} panicked: {line}"), Some(number));
+            return;
+        }
+        let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte >= 128;
+        if !line.bytes().any(is_letter) {
+            // Rows of numbers are common in long outputs.
+            return;
+        }
+        if let Some(found) = TEST.captures(line) {
+            let name = found.iter().skip(1).flatten().next();
+            self.add_test(name.map_or("", |name| name.as_str()));
+        } else if let Some(found) = ARROW.captures(line) {
+            if let Some(message) = self.pending.take() {
+                self.add(&format!("{} {message}", &found[1]), number(&found, 2));
+            }
+        } else if RUSTC.is_match(line) {
+            self.pending = (!is_summary(line)).then(|| line.to_owned());
+        } else if let Some(found) = PANIC.captures(line) {
+            match found.get(1) {
+                Some(words) => {
+                    let text = format!("{} panicked: {}", &found[2], words.as_str());
+                    self.add(&text, number(&found, 3));
+                }
+                None => self.panic = Some((found[2].to_owned(), number(&found, 3).unwrap_or(0))),
+            }
+        } else if let Some(found) = BELOW.captures(line) {
+            let file = self.file.clone().unwrap_or_default();
+            self.add(&format!("{file} {}", &found[2]), number(&found, 1));
+        } else {
+            self.read_message(line);
+        }
+    }
+
+    fn read_message(&mut self, line: &str) {
+        if let Some(found) = PLACED.captures(line) {
+            let message = found.get(4).map_or("", |message| message.as_str());
+            let is_error = HARMFUL.is_match(message) || (is_go(&found[1]) && message.contains(' '));
+            if is_error && !HARMLESS.is_match(message) {
+                self.add(&format!("{} {message}", &found[1]), number(&found, 2));
+                return;
+            }
+        }
+        if let Some(found) = FILE_ALONE.captures(line) {
+            self.file = Some(found[1].to_owned());
+        } else if let Some(found) = EXCEPTION.captures(line) {
+            if is_specific(&found[1], WORDS) {
+                self.add(&found[1], None);
+            }
+        } else if PHRASE.is_match(line) && is_specific(line, 1) {
+            self.add(line.trim(), None);
+        }
+    }
+
+    fn read_any(&mut self, line: &str) {
+        if line.len() <= 4 * 1024
+            && !is_summary(line)
+            && ANY_ERROR.is_match(line)
+            && is_specific(line, WORDS)
+        {
+            self.add(line, None);
+        }
+    }
+
+    fn add(&mut self, text: &str, line: Option<u32>) {
+        self.lines += 1;
+        self.insert(coarse(text), line);
+    }
+
+    /// Adds a failing test. Its digits are a part of its name.
+    fn add_test(&mut self, name: &str) {
+        self.lines += 1;
+        let name = format!("{TEST_PREFIX}{}", normalised(name.trim()));
+        self.insert(beginning(&name, MAX_CHARS).to_owned(), None);
+    }
+
+    fn insert(&mut self, text: String, line: Option<u32>) {
+        if !text.trim().is_empty() {
+            self.found.insert((text, line));
+        }
+    }
+
+    fn finish(self) -> Problems {
+        let count = u32::try_from(self.found.len()).unwrap_or(u32::MAX);
+        let mut first: BTreeMap<String, Option<u32>> = BTreeMap::new();
+        for (text, line) in self.found {
+            first.entry(text).or_insert(line);
+        }
+        let mut kept: Vec<Problem> = first
+            .into_iter()
+            .map(|(text, line)| Problem { text, line })
+            .collect();
+        if kept.len() > Problems::MAX {
+            kept.sort_by_cached_key(|problem| {
+                Digest::of(problem.text.as_bytes()).as_str().to_owned()
+            });
+            kept.truncate(Problems::MAX);
+        }
+        Problems { count, kept }
+    }
+}
+
+fn is_summary(line: &str) -> bool {
+    SUMMARIES.iter().any(|part| line.contains(part))
+}
+
+/// Returns whether a file is one of Go, whose compiler marks no message as an error.
+fn is_go(path: &str) -> bool {
+    path.rsplit_once('.')
+        .is_some_and(|(_, extension)| extension == "go")
+}
+
+fn number(found: &Captures<'_>, group: usize) -> Option<u32> {
+    found.get(group)?.as_str().parse().ok()
+}
+
+/// Returns a message without numbers, quoted code and everything that differs by chance.
+fn coarse(text: &str) -> String {
+    let text = normalised(text.trim());
+    let text = LONG_QUOTE.replace_all(&text, "'…'");
+    let text = NUMBER.replace_all(&text, "#");
+    beginning(&text, MAX_CHARS).to_owned()
+}
+
+/// Returns whether a message has enough words that tell it from other messages of its kind.
+fn is_specific(text: &str, least: u32) -> bool {
+    let mut words = 0;
+    for word in WORD.find_iter(text) {
+        let word = word.as_str().to_ascii_lowercase();
+        words += u32::from(!COMMON.contains(&word.as_str()));
+    }
+    words >= least
+}

@@ -1,0 +1,222 @@
+//! Progress, and the lack of it, in a window of iterations.
+
+use std::collections::BTreeSet;
+
+use super::facts::{Facts, TestFacts};
+use super::problems::Problem;
+use super::signal::Signal;
+use super::window::{RECENT, Window};
+
+/// After so many iterations without any progress a run goes in circles.
+pub(super) const PATIENCE: usize = 6;
+/// So many iterations back a box or a better test result speaks against a circle.
+const GRACE: usize = 2;
+/// A problem may move by so many lines, and by so many more for each changed line.
+const SLACK: u64 = 2;
+const SLACK_PER_LINE: u64 = 3;
+
+/// Which progress an iteration made, compared with all iterations of the window before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    None,
+    /// Other problems than before, or fewer of them.
+    Problems,
+    /// A commit with files as they never were before.
+    Commit,
+    /// A new box, or a better test result.
+    Solid,
+}
+
+impl Window {
+    /// Returns whether one of the last iterations ticked a box or improved the tests.
+    pub(super) fn has_solid_progress(&self, last: usize) -> bool {
+        let from = self.len().saturating_sub(last);
+        (from..self.len()).any(|index| self.is_solid(index))
+    }
+
+    fn is_solid(&self, index: usize) -> bool {
+        let (earlier, facts) = (self.before(index), &self.at(index));
+        let boxes_before = earlier.last().map(|facts| facts.boxes_ticked);
+        boxes_before.is_some_and(|before| facts.boxes_ticked > before)
+            || facts.tests.is_some_and(|now| is_better(now, &earlier))
+    }
+
+    fn progress_at(&self, index: usize) -> Progress {
+        if self.is_solid(index) {
+            return Progress::Solid;
+        }
+        let (earlier, facts) = (self.before(index), self.at(index));
+        let is_new = facts.tree.is_empty() || earlier.iter().all(|old| old.tree != facts.tree);
+        match facts.committed {
+            // An older version did not record commits.
+            None => Progress::Commit,
+            Some(true) if is_new => Progress::Commit,
+            Some(_) if self.has_other_problems(index) => Progress::Problems,
+            Some(_) => Progress::None,
+        }
+    }
+
+    /// Returns whether the problems of an iteration are new ones, or fewer than ever.
+    fn has_other_problems(&self, index: usize) -> bool {
+        let facts = self.at(index);
+        let problems: Vec<&Problem> = problems(facts).collect();
+        let Some(previous) = (0..index).rev().find(|at| problems_exist(self.at(*at))) else {
+            return false;
+        };
+        if problems.is_empty() {
+            return false;
+        }
+        let slack = self.slack(previous, index);
+        let stays = |problem: &&Problem| {
+            self::problems(self.at(previous)).any(|old| old.is_same(problem, slack))
+        };
+        let is_unseen = |problem: &&Problem| {
+            (0..index).all(|at| {
+                let slack = self.slack(at, index);
+                self::problems(self.at(at)).all(|old| !old.is_same(problem, slack))
+            })
+        };
+        let moved = !problems.iter().any(stays) && problems.iter().any(is_unseen);
+        moved || self.has_fewer_problems(index, &self.before(index))
+    }
+
+    /// Returns whether a command reports fewer problems than each time before.
+    pub(super) fn has_fewer_problems(&self, index: usize, earlier: &[&Facts]) -> bool {
+        self.at(index).failures.iter().any(|failure| {
+            let before = earlier
+                .iter()
+                .flat_map(|facts| &facts.failures)
+                .filter(|old| old.command == failure.command && old.problems.count > 0)
+                .map(|old| old.problems.count)
+                .min();
+            failure.problems.count > 0
+                && before.is_some_and(|before| failure.problems.count < before)
+        })
+    }
+
+    /// Returns by how many lines a problem can have moved between two iterations.
+    pub(super) fn slack(&self, from: usize, to: usize) -> u64 {
+        let changed = (from + 1..=to).map(|index| self.at(index).changed_lines);
+        let changed = changed.fold(0, u64::saturating_add);
+        changed.saturating_mul(SLACK_PER_LINE).saturating_add(SLACK)
+    }
+}
+
+/// Returns the problems of all failures of an iteration.
+pub(super) fn problems(facts: &Facts) -> impl Iterator<Item = &Problem> {
+    facts
+        .failures
+        .iter()
+        .flat_map(|failure| &failure.problems.kept)
+}
+
+fn problems_exist(facts: &Facts) -> bool {
+    problems(facts).next().is_some()
+}
+
+/// Returns whether tests went better than ever: fewer failed, more passed, or green for the first time.
+/// Fewer failures count only if no tests went missing.
+fn is_better(now: TestFacts, earlier: &[&Facts]) -> bool {
+    let before: Vec<TestFacts> = earlier.iter().filter_map(|facts| facts.tests).collect();
+    if before.is_empty() {
+        return false;
+    }
+    let counts: Vec<_> = before.iter().filter_map(|tests| tests.count).collect();
+    let fewest = counts.iter().min_by_key(|count| count.failed);
+    if let (Some(count), Some(best)) = (now.count, fewest) {
+        let most = counts.iter().map(|count| count.passed).max();
+        let fails_less = count.failed < best.failed && count.ran() >= best.ran();
+        let passes_more = count.failed <= best.failed && Some(count.passed) > most;
+        return fails_less || passes_more;
+    }
+    now.green && before.iter().all(|tests| !tests.green)
+}
+
+/// Finds a run of iterations at the end without a new box, a new commit or a better test result. Other
+/// problems than before are progress, too, but not for longer than the window.
+pub(super) fn no_progress(window: &Window) -> Option<Signal> {
+    let all: Vec<Progress> = (0..window.len())
+        .map(|index| window.progress_at(index))
+        .collect();
+    let trailing = |stops: &[Progress]| {
+        let is_still = |progress: &&Progress| !stops.contains(progress);
+        all.iter().rev().take_while(is_still).count()
+    };
+    let still = trailing(&[Progress::Problems, Progress::Commit, Progress::Solid]);
+    let lasting = trailing(&[Progress::Commit, Progress::Solid]);
+    let count = match (still, lasting) {
+        (_, lasting) if lasting >= Window::LENGTH => lasting,
+        (still, _) if still >= PATIENCE => still,
+        (_, _) => return None,
+    };
+    Some(Signal::NoProgress {
+        iterations: window
+            .last_ones(count)
+            .map(|facts| facts.iteration)
+            .collect(),
+    })
+}
+
+/// Finds a box or a better test result shortly before the last iteration that still holds.
+pub(super) fn recent_progress(window: &Window) -> Option<Signal> {
+    let last = window.len().checked_sub(1)?;
+    let index = (last.saturating_sub(GRACE)..last)
+        .rev()
+        .find(|index| window.is_solid(*index))?;
+    let failed = |index: usize| window.at(index).tests?.count.map(|count| count.failed);
+    let then = failed(index);
+    let is_lost = (index + 1..=last)
+        .any(|at| failed(at).is_some_and(|now| then.is_some_and(|then| now > then)));
+    (!is_lost).then(|| Signal::RecentProgress {
+        iteration: window.at(index).iteration,
+    })
+}
+
+/// Finds out whether a failure that looks the same each time hides problems that change: a build tool
+/// prints one message for every error.
+pub(super) fn moved_on(window: &Window, repeated: Option<&Signal>) -> Option<Signal> {
+    let Some(Signal::RepeatedFailure { signature, .. }) = repeated else {
+        return None;
+    };
+    let from = window.len().saturating_sub(RECENT);
+    let seen: Vec<(usize, &[Problem], u32)> = (from..window.len())
+        .filter_map(|index| {
+            let failures = &window.at(index).failures;
+            let failure = failures
+                .iter()
+                .find(|failure| failure.signature == *signature)?;
+            Some((
+                index,
+                failure.problems.kept.as_slice(),
+                failure.problems.count,
+            ))
+        })
+        .collect();
+    let ((last, problems, count), earlier) = seen.split_last()?;
+    if *last + 1 != window.len() || seen.iter().any(|(_, problems, _)| problems.is_empty()) {
+        return None;
+    }
+    let is_in = |problem: &Problem, (index, old, _): &(usize, &[Problem], u32)| {
+        let slack = window.slack(*index, *last);
+        old.iter().any(|old| old.is_same(problem, slack))
+    };
+    let stays = problems
+        .iter()
+        .any(|problem| earlier.iter().all(|old| is_in(problem, old)));
+    let unseen = problems
+        .iter()
+        .find(|problem| !earlier.iter().any(|old| is_in(problem, old)));
+    let is_fewer = earlier.iter().all(|(_, _, before)| count < before);
+    let problem = match unseen.filter(|_| !stays) {
+        Some(problem) => problem,
+        None => problems.first().filter(|_| is_fewer)?,
+    };
+    let iterations: BTreeSet<u32> = seen
+        .iter()
+        .map(|(index, ..)| window.at(*index).iteration)
+        .collect();
+    Some(Signal::MovedOn {
+        problem: problem.text.clone(),
+        iterations: iterations.into_iter().collect(),
+    })
+}
