@@ -27,6 +27,10 @@ test:
 test-core *arguments:
     cargo test -p ralph-core --lib --locked -- {{ arguments }}
 
+# Print how many circles are noticed and how many honest runs are taken for one
+circling:
+    cargo test -p ralph-core --lib --locked -- gutter::corpus gutter::pairs --nocapture --test-threads 1
+
 # Not with nextest: snapshots in one file are rewritten in turn only by tests of one process.
 # Rewrite the expected output of snapshot tests and show what changed
 snap *arguments:

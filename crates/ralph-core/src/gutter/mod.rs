@@ -31,6 +31,8 @@ pub use signal::{Signal, Thrash};
 pub use window::{Measured, Settings, Window, measure};
 
 #[cfg(test)]
+mod corpus;
+#[cfg(test)]
 mod pairs;
 #[cfg(test)]
 mod patterns;

@@ -1,0 +1,112 @@
+//! Replays traces of runs, circling and honest ones, through the code that the engine uses.
+//!
+//! `cargo nextest run -p ralph-core -E 'test(gutter::corpus)' --success-output immediate` prints how many
+//! circles were noticed and how many honest runs were taken for one.
+//!
+//! A trace begins with `=== name: circling from 2` or `=== name: honest`. `[2-5]` begins a block that
+//! describes the iterations 2 to 5. In a block, `write`, `append`, `delete` and `generate` change files,
+//! `run` and `test` are commands with their exit codes, `read` stands for commands that succeed, `commit`
+//! and `tick` are what they say; `lost` and `outage` end an iteration that is not measured. Lines with `|`
+//! are content or standard output, lines with `!` standard error. `{n}` is the number of the iteration,
+//! `{r}` and `{s}` are numbers that look random, `{m}` grows, `{c}` falls, `<<a|b>>` alternates.
+
+mod replay;
+mod syntax;
+
+use super::{Settings, measure};
+
+/// Within so many iterations of its start a circle has to be noticed.
+const NOTICED_WITHIN: u32 = 6;
+
+struct Rates {
+    honest: usize,
+    false_alarms: Vec<String>,
+    circling: usize,
+    missed: Vec<String>,
+}
+
+fn rates(corpora: &[&str]) -> Rates {
+    let mut rates = Rates {
+        honest: 0,
+        false_alarms: Vec::new(),
+        circling: 0,
+        missed: Vec::new(),
+    };
+    for trace in corpora.iter().flat_map(|text| syntax::parse(text)) {
+        let mut first = None;
+        let mut told = Vec::new();
+        for window in replay::windows(&trace) {
+            let measured = measure(&window, Settings::default());
+            let iteration = window.last().map_or(0, |facts| facts.iteration);
+            let signals: Vec<&str> = measured.signals.iter().map(super::Signal::name).collect();
+            told.push(format!(
+                "{iteration}: {} {}",
+                measured.score,
+                signals.join(" ")
+            ));
+            if measured.score.is_gutter() && !measured.progress {
+                first.get_or_insert(iteration);
+            }
+        }
+        let told = format!("{} ({first:?})\n  {}", trace.name, told.join("\n  "));
+        match trace.circling_from {
+            None => {
+                rates.honest += 1;
+                if first.is_some() {
+                    rates.false_alarms.push(told);
+                }
+            }
+            Some(from) => {
+                rates.circling += 1;
+                match first {
+                    Some(at) if at < from => rates.false_alarms.push(told),
+                    Some(at) if at < from + NOTICED_WITHIN => {}
+                    Some(_) | None => rates.missed.push(told),
+                }
+            }
+        }
+    }
+    rates
+}
+
+fn check(name: &str, corpora: &[&str], at_least: usize) {
+    let rates = rates(corpora);
+    let noticed = rates.circling - rates.missed.len();
+    #[expect(clippy::print_stdout, reason = "the rates are the result of this test")]
+    {
+        println!(
+            "{name}: false alarms: {} of {}",
+            rates.false_alarms.len(),
+            rates.honest
+        );
+        println!("{name}: noticed: {noticed} of {}", rates.circling);
+        for trace in rates.false_alarms.iter().chain(&rates.missed) {
+            println!("{trace}");
+        }
+    }
+    assert!(rates.honest >= at_least && rates.circling >= at_least);
+    assert!(rates.false_alarms.is_empty());
+    assert!(
+        noticed * 100 >= rates.circling * 95,
+        "{noticed} of {}",
+        rates.circling
+    );
+}
+
+#[test]
+fn circles_are_noticed_and_honest_runs_are_not() {
+    let corpora = [
+        include_str!("corpus/circling.trace"),
+        include_str!("corpus/honest.trace"),
+    ];
+    check("corpus", &corpora, 30);
+}
+
+#[test]
+fn the_same_holds_for_traces_that_were_written_after_the_weights() {
+    let corpora = [
+        include_str!("corpus/held_out_circling.trace"),
+        include_str!("corpus/held_out_honest.trace"),
+    ];
+    check("held out", &corpora, 12);
+}
