@@ -133,9 +133,29 @@ impl fmt::Display for SandboxPath {
     }
 }
 
+/// Returns the absolute directories of a `PATH` value. A relative or empty entry means the current
+/// directory of each program, which is often a repository that anybody may have written.
+pub fn absolute_search_path(path: &str) -> String {
+    let entries = path.split(':').filter(|entry| entry.starts_with('/'));
+    entries.collect::<Vec<_>>().join(":")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn relative_and_empty_entries_of_a_search_path_are_dropped() {
+        for (path, absolute) in [
+            ("/usr/bin:/bin", "/usr/bin:/bin"),
+            (".:/usr/bin:bin:/bin", "/usr/bin:/bin"),
+            (":/usr/bin::", "/usr/bin"),
+            ("..:./x:~/bin", ""),
+            ("", ""),
+        ] {
+            assert_eq!(absolute_search_path(path), absolute, "{path}");
+        }
+    }
 
     #[test]
     fn harmless_spellings_are_one_path() {

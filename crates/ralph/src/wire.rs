@@ -214,11 +214,11 @@ pub(crate) fn keyring(search_path: &str) -> Option<Box<dyn TokenStore>> {
 /// Returns the macOS keychain, if its program is there.
 pub(crate) fn keychain(search_path: &str) -> Option<Box<dyn TokenStore>> {
     let program = find_program(search_path, "security")?;
-    Some(Box::new(Keychain::new(program)))
+    Some(Box::new(Keychain::new(program, search_path)))
 }
 
 /// Returns the Linux keyring, if its program is there.
 pub(crate) fn secret_tool(search_path: &str) -> Option<Box<dyn TokenStore>> {
     let program = find_program(search_path, "secret-tool")?;
-    Some(Box::new(SecretTool::new(program)))
+    Some(Box::new(SecretTool::new(program, search_path)))
 }

@@ -192,16 +192,19 @@ fn typed(args: &StoreTokenArgs, mode: AuthMode, context: &Context) -> Result<Tok
             context,
             "`claude setup-token` makes a token; follow what it says",
         );
-        return setup_token(&program, io::stdin(), io::stdout()).map_err(|error| match &error {
-            SetupError::Interrupted => interrupted(),
-            SetupError::NoToken { .. } | SetupError::Terminal(_) | SetupError::Bad(_) => {
-                CliError::runtime(
-                    "`claude setup-token` made no token",
-                    error.to_string(),
-                    "run it yourself and pipe the token into `ralph store-token`",
-                )
-            }
-        });
+        let path = context.search_path();
+        return setup_token(&program, path, io::stdin(), io::stdout()).map_err(
+            |error| match &error {
+                SetupError::Interrupted => interrupted(),
+                SetupError::NoToken { .. } | SetupError::Terminal(_) | SetupError::Bad(_) => {
+                    CliError::runtime(
+                        "`claude setup-token` made no token",
+                        error.to_string(),
+                        "run it yourself and pipe the token into `ralph store-token`",
+                    )
+                }
+            },
+        );
     }
     let question = format!("ralph: {mode} token for agent {agent} (it is not shown): ");
     ask(io::stdin(), io::stderr(), &question).map_err(|error| match &error {

@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use ralph_core::path::absolute_search_path;
 use ralph_core::secret::Secret;
 
 use super::dotenv;
@@ -98,6 +99,9 @@ impl Environment {
                 all.insert(name, value);
             }
         }
+        if let Some(path) = all.get_mut("PATH") {
+            *path = absolute_search_path(path);
+        }
         Self {
             variables: all,
             from_dotenv,
@@ -168,7 +172,7 @@ impl Environment {
         self.get("HOME").map(Path::new)
     }
 
-    /// Returns `PATH`, where programs are found.
+    /// Returns the absolute directories of `PATH`, where programs are found.
     pub fn search_path(&self) -> Option<&str> {
         self.get("PATH")
     }

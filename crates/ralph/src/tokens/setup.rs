@@ -55,15 +55,18 @@ pub enum SetupError {
     Bad(#[from] BadToken),
 }
 
-/// Runs `claude setup-token` for the person at a terminal and returns the token that it shows.
+/// Runs `claude setup-token` for the person at a terminal and returns the token that it shows. It finds
+/// other programs by `search_path`.
 pub fn setup_token(
     program: &Path,
+    search_path: &str,
     keys: impl AsFd + Read,
     screen: impl Write,
 ) -> Result<Token, SetupError> {
     let (ours, theirs) = open_terminal()?;
     let child = Command::new(program)
         .arg("setup-token")
+        .env("PATH", search_path)
         .stdin(Stdio::from(theirs.try_clone()?))
         .stdout(Stdio::from(theirs.try_clone()?))
         .stderr(Stdio::from(theirs))

@@ -43,6 +43,7 @@ mod poisoned;
 mod project;
 mod proxy;
 mod reading;
+mod relative_path;
 mod repositories;
 #[cfg(target_os = "linux")]
 mod script;

@@ -48,6 +48,7 @@ pub(super) async fn build(
         .arg("build")
         .arg(format!("path:{}#dockerImage", directory.display()))
         .args(["--no-link", "--print-out-paths", "--print-build-logs"])
+        .env("PATH", context.search_path())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -21,17 +21,22 @@ const NOT_FOUND: i32 = 44;
 #[derive(Debug)]
 pub struct Keychain {
     program: PathBuf,
+    search_path: String,
 }
 
 impl Keychain {
-    /// Speaks to the keychain through this program.
-    pub fn new(program: PathBuf) -> Self {
-        Self { program }
+    /// Speaks to the keychain through this program, which finds others by `search_path`.
+    pub fn new(program: PathBuf, search_path: &str) -> Self {
+        let search_path = search_path.to_owned();
+        Self {
+            program,
+            search_path,
+        }
     }
 
     async fn run(&self, arguments: &[&str], input: &Secret) -> Result<Ended, PlaceError> {
         let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
-        Ok(program::run(&self.program, &arguments, input).await?)
+        Ok(program::run(&self.program, &self.search_path, &arguments, input).await?)
     }
 }
 

@@ -85,13 +85,14 @@ impl Ended {
 /// Runs a program with this input. Nothing secret belongs into the arguments: everybody can see them.
 pub(super) async fn run(
     program: &Path,
+    search_path: &str,
     arguments: &[&OsStr],
     input: &Secret,
 ) -> Result<Ended, ProgramError> {
     let slow = || ProgramError::Slow {
         program: program.to_owned(),
     };
-    tokio::time::timeout(MOST_TIME, exchange(program, arguments, input))
+    tokio::time::timeout(MOST_TIME, exchange(program, search_path, arguments, input))
         .await
         .map_err(|_| slow())?
         .map_err(|source| ProgramError::Start {
@@ -100,9 +101,15 @@ pub(super) async fn run(
         })
 }
 
-async fn exchange(program: &Path, arguments: &[&OsStr], input: &Secret) -> io::Result<Ended> {
+async fn exchange(
+    program: &Path,
+    search_path: &str,
+    arguments: &[&OsStr],
+    input: &Secret,
+) -> io::Result<Ended> {
     let mut child = Command::new(program)
         .args(arguments)
+        .env("PATH", search_path)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

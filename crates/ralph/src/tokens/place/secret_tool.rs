@@ -14,19 +14,24 @@ use crate::tokens::Slot;
 #[derive(Debug)]
 pub struct SecretTool {
     program: PathBuf,
+    search_path: String,
 }
 
 impl SecretTool {
-    /// Speaks to the keyring through this program.
-    pub fn new(program: PathBuf) -> Self {
-        Self { program }
+    /// Speaks to the keyring through this program, which finds others by `search_path`.
+    pub fn new(program: PathBuf, search_path: &str) -> Self {
+        let search_path = search_path.to_owned();
+        Self {
+            program,
+            search_path,
+        }
     }
 
     async fn run(&self, verb: &[&str], slot: &Slot, input: &Secret) -> Result<Ended, PlaceError> {
         let service = slot.service();
         let entry = ["service", &service, "account", Slot::ACCOUNT];
         let arguments: Vec<&OsStr> = verb.iter().chain(&entry).map(OsStr::new).collect();
-        Ok(program::run(&self.program, &arguments, input).await?)
+        Ok(program::run(&self.program, &self.search_path, &arguments, input).await?)
     }
 }
 
