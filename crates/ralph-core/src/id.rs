@@ -111,6 +111,11 @@ impl CommitId {
         &self.0
     }
 
+    /// Returns git's name of the object format whose ids have this length.
+    pub fn object_format(&self) -> &'static str {
+        if self.0.len() == 64 { "sha256" } else { "sha1" }
+    }
+
     /// Returns the first ten digits, for people.
     pub fn short(&self) -> &str {
         &self.0[..10]

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use ralph_core::event::{Event, Purpose};
-use ralph_core::ports::{Labels, Sandbox, SandboxSpec};
+use ralph_core::plan::RunPlan;
+use ralph_core::ports::{Labels, Problem, Sandbox, SandboxSpec};
 
 use crate::contract::Pinned;
 use crate::error::RunError;
@@ -77,6 +78,7 @@ pub(crate) async fn workspace(
         })?;
     }
     let sandbox = create(journal, outside, Purpose::Work).await?;
+    require_git(&*sandbox, &journal.state().plan).await?;
     let branch = journal.state().plan.branch.clone();
     install(&*sandbox, dir, repo, &branch).await?;
     let git = SandboxGit::new(&*sandbox);
@@ -91,6 +93,23 @@ pub(crate) async fn workspace(
         findings: Vec::new(),
         made_anew: true,
     })
+}
+
+/// Refuses a sandbox without a git that works with everything that follows.
+async fn require_git(sandbox: &dyn Sandbox, plan: &RunPlan) -> Result<(), RunError> {
+    let Some(why) = SandboxGit::new(sandbox).unfit().await? else {
+        return Ok(());
+    };
+    Err(RunError::Unfit(match &plan.container {
+        Some(container) => Problem {
+            what: format!("image `{}` {why}", container.image),
+            fix: "build the image with git 2.30 or newer".into(),
+        },
+        None => Problem {
+            what: format!("sandbox `{}` {why}", plan.sandbox),
+            fix: "install or upgrade git".into(),
+        },
+    }))
 }
 
 /// Puts the host's branch into a sandbox as its repository.

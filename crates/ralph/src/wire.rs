@@ -59,7 +59,7 @@ impl Wiring {
     pub(crate) fn git(&self) -> Result<HostGit, CliError> {
         Ok(HostGit::new(
             self.search_path.clone(),
-            self.state.root().join("gitconfig"),
+            self.state.root().join("git/.gitconfig"),
             self.home.clone(),
         )?)
     }
@@ -151,9 +151,12 @@ impl Wiring {
         used: &[String],
         joined: Joined,
     ) -> Result<Outside, CliError> {
+        let host = self.git()?;
+        let (program, config) = host.program();
         let git = Git {
-            program: PathBuf::from("git"),
+            program: program.to_owned(),
             path: self.search_path.clone().into(),
+            config: config.to_owned(),
         };
         let scm = LocalScm::new(
             &self.state.pulls(),
@@ -183,7 +186,7 @@ impl Wiring {
             agent: joined.agent,
             gate: joined.gate,
             scm: Arc::new(scm),
-            git: self.git()?,
+            git: host,
             clock: self.clock.clone(),
             redactor: self.redactor.clone(),
         })

@@ -1,10 +1,12 @@
 //! Git on the host, only ever in a bare repository whose configuration ralph wrote.
 
 use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
 use ralph_core::id::CommitId;
+use ralph_core::path::absolute_search_path;
 use ralph_core::surface::{Change, ChangedPath};
 use tokio::process::Command;
 
@@ -16,6 +18,10 @@ use crate::durable;
 
 /// How many packs the repository may have: each makes every git command a little slower.
 const MAX_PACKS: usize = 16;
+
+/// The program where no directory of the search path has a git: starting it says that it is missing. A
+/// bare name would be looked for again, in the current directory if the search path is empty.
+const MISSING_PROGRAM: &str = "/nonexistent/git";
 
 /// The host's git program with an environment of its own.
 #[derive(Debug, Clone)]
@@ -39,7 +45,8 @@ const CONFIG: &str = "\
 [maintenance]\n\tauto = false\n";
 
 impl HostGit {
-    /// Uses the git on `path` (a `PATH` value) with a configuration file that it writes to `config`.
+    /// Uses the git on `path` (a `PATH` value) with a configuration file that it writes to `config`. The
+    /// file is named `.gitconfig`, so that git before 2.32 finds it, too: as the one of its `HOME`.
     /// `home` is the user's, for looking at the user's own repositories.
     pub fn new(
         path: String,
@@ -48,6 +55,9 @@ impl HostGit {
     ) -> Result<Self, durable::StoreError> {
         let current = std::fs::read(&config).is_ok_and(|text| text == CONFIG.as_bytes());
         if !current {
+            if let Some(directory) = config.parent() {
+                durable::make_dir(directory)?;
+            }
             durable::write_shared(&config, CONFIG.as_bytes())?;
         }
         Ok(Self::found(path, config, home))
@@ -59,17 +69,24 @@ impl HostGit {
     }
 
     fn found(path: String, config: PathBuf, home: Option<PathBuf>) -> Self {
+        // A relative entry would name a directory of the repository that git is started in.
+        let path = absolute_search_path(&path);
         // By its path, git can be started without copying this process first.
         let program = std::env::split_paths(&path)
             .map(|directory| directory.join("git"))
-            .find(|file| file.is_absolute() && file.is_file())
-            .unwrap_or_else(|| PathBuf::from("git"));
+            .find(|file| file.is_absolute() && is_executable(file))
+            .unwrap_or_else(|| PathBuf::from(MISSING_PROGRAM));
         Self {
             program,
             path,
             config,
             home,
         }
+    }
+
+    /// Returns the program and the configuration file.
+    pub fn program(&self) -> (&Path, &Path) {
+        (&self.program, &self.config)
     }
 
     /// Returns a git command in `dir` that knows nothing of the user's environment.
@@ -79,7 +96,7 @@ impl HostGit {
             .current_dir(dir)
             .env_clear()
             .env("PATH", &self.path)
-            .env("HOME", dir)
+            .env("HOME", self.config.parent().unwrap_or(dir))
             .env("LC_ALL", "C.UTF-8")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", &self.config)
@@ -105,7 +122,11 @@ impl HostGit {
     /// Returns a git command in a directory of the user's, as the user would give it.
     pub(super) fn command_in(&self, dir: &Path) -> Command {
         let mut command = self.command(dir);
-        command.env_remove("GIT_CONFIG_GLOBAL");
+        command
+            .env_remove("GIT_CONFIG_GLOBAL")
+            .env_remove("GIT_CONFIG_NOSYSTEM");
+        // A partial clone would fetch missing objects from its remote in silence.
+        command.env("GIT_NO_LAZY_FETCH", "1");
         if let Some(home) = &self.home {
             command.env("HOME", home);
         }
@@ -116,6 +137,8 @@ impl HostGit {
                 "-c",
                 "core.hooksPath=/dev/null",
             ])
+            // Git before 2.45 does not know the variable above.
+            .args(["-c", "protocol.allow=never"])
             .args(["-c", "commit.gpgSign=false"]);
         command
     }
@@ -128,6 +151,11 @@ impl HostGit {
             apart: None,
         }
     }
+}
+
+fn is_executable(file: &Path) -> bool {
+    let found = file.metadata();
+    found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 pub(super) fn text_of(command: &str, output: &Output) -> Result<String, GitError> {
@@ -210,7 +238,8 @@ impl HostRepo {
         if self.head(branch).await.is_ok() {
             return Ok(());
         }
-        self.run(&["init", "--quiet", "--bare", "--template=", "."])
+        let format = format!("--object-format={}", base.object_format());
+        self.run(&["init", "--quiet", "--bare", "--template=", &format, "."])
             .await?;
         let refspec = format!("+refs/heads/{base_branch}:refs/start");
         self.run(&["fetch", "--quiet", "--no-tags", source, &refspec])
@@ -260,9 +289,15 @@ impl HostRepo {
         });
         if packs >= MAX_PACKS {
             // Without this it only takes longer; whatever is wrong shows at the next import.
-            self.run(&["repack", "-d", "--quiet", "--geometric=2"])
-                .await
-                .ok();
+            let joined = self
+                .run(&["repack", "-d", "--quiet", "--geometric=2"])
+                .await;
+            if joined.is_err() {
+                // Git before 2.32 can only join all of them.
+                self.run(&["repack", "-a", "-d", "--keep-unreachable", "--quiet"])
+                    .await
+                    .ok();
+            }
         }
     }
 

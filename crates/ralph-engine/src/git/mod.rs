@@ -20,6 +20,7 @@ mod sandbox;
 mod state;
 mod survey;
 mod telling;
+mod version;
 mod work_tree;
 
 pub use change::Change;
@@ -31,6 +32,7 @@ pub use project_config::ProjectConfigError;
 pub use sandbox::{Origin, SandboxGit};
 pub(crate) use state::{RepoRefs, WorkSnapshot};
 pub use survey::Survey;
+pub use version::GitVersion;
 pub use work_tree::WorkTree;
 
 use crate::durable;

@@ -12,6 +12,7 @@ use super::GitError;
 use super::commit::OwnFiles;
 use super::survey::exclusions;
 use super::telling::telling_line;
+use super::version::GitVersion;
 use super::work_tree::WorkTree;
 use crate::error::RunError;
 use crate::transfer;
@@ -100,18 +101,16 @@ impl<'a> SandboxGit<'a> {
 
     async fn exec_anywhere(&self, exec: Exec) -> Result<Answer, SandboxError> {
         let exec = exec
+            // Git before 2.32 does not know `GIT_CONFIG_GLOBAL`.
+            .with_env("HOME", "/dev/null")
+            .with_env("XDG_CONFIG_HOME", "/dev/null")
             .with_env("GIT_CONFIG_GLOBAL", "/dev/null")
             .with_env("GIT_CONFIG_NOSYSTEM", "1")
-            .with_env("GIT_CONFIG_COUNT", CONFIG.len().to_string())
+            .with_env("GIT_CONFIG_PARAMETERS", parameters())
             // Replaced objects and grafts would show another history than the one that is pushed.
             .with_env("GIT_NO_REPLACE_OBJECTS", "1")
             .with_env("GIT_GRAFT_FILE", "/dev/null/none")
             .with_env("LC_ALL", "C.UTF-8");
-        let configured = |exec: Exec, (index, (key, value)): (usize, &(&str, &str))| {
-            exec.with_env(&format!("GIT_CONFIG_KEY_{index}"), *key)
-                .with_env(&format!("GIT_CONFIG_VALUE_{index}"), *value)
-        };
-        let exec = CONFIG.iter().enumerate().fold(exec, configured);
         let mut collect = Collect::default();
         let outcome = self.sandbox.exec(exec, &mut collect).await?;
         Ok(Answer {
@@ -128,6 +127,20 @@ impl<'a> SandboxGit<'a> {
 
     pub(super) async fn checked(&self, command: &str, exec: Exec) -> Result<Vec<u8>, RunError> {
         Ok(self.exec(exec).await?.checked(command)?)
+    }
+
+    /// Returns why the sandbox's git cannot be used, if that is so.
+    pub async fn unfit(&self) -> Result<Option<String>, RunError> {
+        let answer = self.exec_anywhere(Exec::shell("git --version", TIMEOUT));
+        let answer = answer.await?;
+        if !answer.ended.is_success() {
+            return Ok(Some("has no git that can be started".to_owned()));
+        }
+        let version = GitVersion::parse(&String::from_utf8_lossy(&answer.stdout));
+        Ok(version.filter(GitVersion::is_too_old).map(|version| {
+            let requirement = GitVersion::requirement();
+            format!("has git {version}, and {requirement}")
+        }))
     }
 
     /// Puts a repository with one branch into the workspace, replacing its `.git`. Files stay as they are.
@@ -325,6 +338,14 @@ impl<'a> SandboxGit<'a> {
         }
         Ok(bytes)
     }
+}
+
+/// Returns the configuration as git hands it to the commands that it starts: every version reads this,
+/// while `GIT_CONFIG_COUNT` is unknown to git before 2.31. No value needs quoting.
+fn parameters() -> String {
+    CONFIG
+        .map(|(key, value)| format!("'{key}={value}'"))
+        .join(" ")
 }
 
 /// Returns the pathspecs of everything but the run's own files and those that git must not read.

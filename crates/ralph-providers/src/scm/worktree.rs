@@ -22,6 +22,8 @@ pub struct Git {
     pub program: PathBuf,
     /// The value of `PATH`, for the programs that git itself starts.
     pub path: OsString,
+    /// The file with git's configuration, named `.gitconfig`: git before 2.32 finds it as `HOME`'s.
+    pub config: PathBuf,
 }
 
 impl Git {
@@ -46,14 +48,17 @@ impl Git {
         command
             .arg("-C")
             .arg(repo)
-            .args(["worktree", "list", "--porcelain", "-z"])
+            .args(["worktree", "list", "--porcelain"])
             .env_clear()
             .env("PATH", &self.path)
             .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_GLOBAL", &self.config)
             .env("GIT_TERMINAL_PROMPT", "0")
             .stdin(Stdio::null())
             .kill_on_drop(true);
+        if let Some(home) = self.config.parent() {
+            command.env("HOME", home);
+        }
         if let Some(parent) = repo.parent() {
             // A directory inside a repository is none itself: nothing can be pushed there.
             command.env("GIT_CEILING_DIRECTORIES", parent);
@@ -78,11 +83,12 @@ fn complaint(output: &Output) -> io::Error {
     io::Error::other(format!("git ended with {}: {words}", output.status))
 }
 
-/// Finds a branch in the output of `git worktree list --porcelain -z`.
+/// Finds a branch in the output of `git worktree list --porcelain`. Git before 2.36 cannot separate
+/// the lines by NUL, so a path with a line break is cut there; only a message shows it.
 fn worktree_of(listing: &[u8], branch: &str) -> Option<String> {
     let wanted = format!("branch refs/heads/{branch}");
     let mut worktree = String::new();
-    for attribute in listing.split(|byte| *byte == 0) {
+    for attribute in listing.split(|byte| *byte == b'\n') {
         if let Some(path) = attribute.strip_prefix(b"worktree ") {
             worktree = String::from_utf8_lossy(path).into_owned();
         } else if attribute == wanted.as_bytes() {

@@ -115,10 +115,11 @@ async fn make_project(dir: &Path, wiring: &Wiring) -> Result<(), CliError> {
             "name another with `--dir`",
         ));
     }
+    let git = wiring.git()?;
+    planning::require_git(&git).await?;
     for (name, text) in PROJECT {
         write(&dir.join(name), text)?;
     }
-    let git = wiring.git()?;
     for args in [
         &["init", "--quiet", "--initial-branch=main"][..],
         &["add", "."],

@@ -10,7 +10,7 @@ use ralph_core::ports::SandboxProvider;
 use ralph_core::profile::ModelChoice;
 use ralph_core::task::{Contract, TaskFile};
 use ralph_engine::contract;
-use ralph_engine::git::HostGit;
+use ralph_engine::git::{GitVersion, HostGit};
 use ralph_engine::journal::Outline;
 
 use super::agent::Access;
@@ -195,16 +195,24 @@ fn delivery(contract: &Contract) -> Delivery {
     }
 }
 
-/// Returns what git says about its version.
+/// Returns what git says about its version, which must not be too old.
 pub(super) async fn require_git(git: &HostGit) -> Result<String, CliError> {
-    let version = git.run_in(Path::new("/"), &["--version"]).await;
-    version.map_err(|error| {
+    let said = git.run_in(Path::new("/"), &["--version"]).await;
+    let said = said.map_err(|error| {
         CliError::runtime(
             "git cannot be used",
             error.to_string(),
             "install git and make sure it is on PATH",
         )
-    })
+    })?;
+    match GitVersion::parse(&said).filter(GitVersion::is_too_old) {
+        None => Ok(said),
+        Some(version) => Err(CliError::runtime(
+            format!("git {version} is too old"),
+            GitVersion::requirement(),
+            "upgrade git",
+        )),
+    }
 }
 
 /// Flag, task, environment, file: the first that names a model wins.

@@ -113,7 +113,15 @@ async fn a_repository_is_read_from_below_and_without_a_work_tree() {
     let source = repository.path().display().to_string();
     let target = bare.display().to_string();
     repository
-        .run(&["clone", "--quiet", "--bare", &source, &target])
+        .run(&[
+            "-c",
+            "protocol.file.allow=always",
+            "clone",
+            "--quiet",
+            "--bare",
+            &source,
+            &target,
+        ])
         .await;
     for place in [repository.path().join("deep/down"), bare] {
         let config = repository

@@ -193,11 +193,12 @@ impl World {
         let host = Git {
             program,
             path: path.clone().into(),
+            config: "/dev/null".into(),
         };
         let repo = self.place.path().join("repo");
         let scm = LocalScm::new(&self.state_dir.pulls(), &repo, host, Self::clock()).unwrap();
         let gate: Arc<dyn Gatekeeper> = self.gate.clone();
-        let config = self.state_dir.root().join("gitconfig");
+        let config = self.state_dir.root().join("git/.gitconfig");
         Outside {
             sandboxes: Arc::new(LocalProvider::new(self.state_dir.sandboxes(), &path)),
             model: Arc::new(NoModel),

@@ -31,6 +31,7 @@ fn git_program() -> Git {
     Git {
         program: "git".into(),
         path: std::env::var_os("PATH").unwrap(),
+        config: "/dev/null".into(),
     }
 }
 

@@ -64,6 +64,7 @@ async fn what_is_no_repository_is_refused() {
     let no_git = Git {
         program: place.root().join("no-git"),
         path: "/nowhere".into(),
+        config: "/dev/null".into(),
     };
     let scm = LocalScm::new(&place.records(), &place.repo(), no_git, clock).unwrap();
     assert_eq!(
