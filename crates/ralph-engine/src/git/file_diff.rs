@@ -2,6 +2,7 @@
 
 use ralph_core::id::CommitId;
 
+use super::survey::selection;
 use super::{GitError, HostRepo};
 
 /// How many bytes of paths one call of git gets; systems limit an argument list to 128 KiB or more.
@@ -35,11 +36,11 @@ impl HostRepo {
         let mut diff = Vec::new();
         for some in chunks(paths) {
             let commits = [from.as_str(), to.as_str(), "--"];
-            let args: Vec<&str> = ["--literal-pathspecs"]
+            let selected: Vec<String> = some.iter().map(|path| selection(path)).collect();
+            let args: Vec<&str> = BARE_DIFF
                 .into_iter()
-                .chain(BARE_DIFF)
                 .chain(commits)
-                .chain(some.iter().copied())
+                .chain(selected.iter().map(String::as_str))
                 .collect();
             let left = limit.saturating_sub(diff.len() as u64);
             let Some(part) = self.read(&args, left).await? else {

@@ -8,7 +8,7 @@ use ralph_core::ports::{Exec, SandboxError, WriteMode};
 
 use super::GitError;
 use super::sandbox::{LOOK_TIMEOUT, SandboxGit, TIMEOUT, scratch};
-use super::survey::exclusions;
+use super::survey::{exclusions, selection};
 use crate::error::RunError;
 use crate::transfer;
 use crate::workspace::in_repo;
@@ -84,10 +84,10 @@ impl SandboxGit<'_> {
             (vec!["rm", "--quiet", "--force"], removed),
         ];
         for (command, paths) in steps.into_iter().filter(|(_, paths)| !paths.is_empty()) {
-            let argv = ["git", "--literal-pathspecs"].into_iter();
-            let argv = argv.chain(command.iter().copied());
+            let argv = std::iter::once("git").chain(command.iter().copied());
             let argv = argv.chain(["--pathspec-from-file=-", "--pathspec-file-nul"]);
-            let exec = Exec::argv(argv, TIMEOUT).with_stdin(paths.join("\0"));
+            let selected: Vec<String> = paths.iter().map(|path| selection(path)).collect();
+            let exec = Exec::argv(argv, TIMEOUT).with_stdin(selected.join("\0"));
             self.checked(command[0], exec).await?;
         }
         Ok(())

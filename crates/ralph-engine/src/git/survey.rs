@@ -190,11 +190,23 @@ pub(super) fn exclusions(large: &[String]) -> impl Iterator<Item = String> {
         } else if is_text(name) {
             format!(":(exclude,literal){name}")
         } else {
-            // The bytes that are no text match anything.
-            let pattern: String = name.chars().map(escaped).collect();
-            format!(":(exclude,glob){pattern}")
+            format!(":(exclude,glob){}", pattern(name))
         }
     })
+}
+
+/// Returns the pathspec that selects a file.
+pub(super) fn selection(name: &str) -> String {
+    if is_text(name) {
+        format!(":(literal){name}")
+    } else {
+        format!(":(glob){}", pattern(name))
+    }
+}
+
+/// Returns the pattern of a name with bytes that are no text: they match anything.
+fn pattern(name: &str) -> String {
+    name.chars().map(escaped).collect()
 }
 
 fn escaped(character: char) -> String {
@@ -212,6 +224,8 @@ mod tests {
     #[test]
     fn files_are_excluded_by_their_exact_name() {
         let names = ["a b.bin", "x*[y]", "bad\u{fffd}na*me", EVERYTHING].map(String::from);
+        assert_eq!(selection(&names[1]), ":(literal)x*[y]");
+        assert_eq!(selection(&names[2]), r":(glob)bad*na\*me");
         let excluded: Vec<String> = exclusions(&names).collect();
         assert_eq!(
             excluded,

@@ -44,6 +44,7 @@ mod proxy;
 mod prune;
 mod ready_image;
 mod replay;
+mod repository;
 mod resume;
 mod run;
 mod runs;

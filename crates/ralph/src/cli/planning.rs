@@ -23,6 +23,7 @@ use super::error::CliError;
 use super::exit::ExitCode;
 use super::lint as lint_command;
 use super::network;
+use super::repository;
 use super::sandbox_choice;
 use super::secrets;
 use crate::config::FileProblem;
@@ -123,6 +124,7 @@ pub(super) async fn plan(
     let wanted = contract.branch(task.title.as_deref());
     let branch = free_branch(&wanted, &source.path, &git, wiring).await?;
     let mut notices = source.notices(&git, &file).await;
+    notices.extend(repository::notices(&source.path, &source.base, &git).await);
     let network = network::of_run(&sandbox, access, &source, &git, context).await?;
     let (network, idle_list) = network.unzip();
     notices.extend(idle_list.flatten());
@@ -296,12 +298,12 @@ impl Source {
             None => file.parent().unwrap_or(Path::new("/")).to_owned(),
         };
         let path = top_level(&path, git).await?;
-        refuse_shallow(&path, git).await?;
         let base_branch = match &task.contract.base_branch {
             Some(branch) => branch.as_str().to_owned(),
             None => current_branch(&path, git).await?,
         };
         let base = base_commit(&path, &base_branch, git).await?;
+        repository::require_whole(&path, &base_branch, git).await?;
         Ok(Self {
             path,
             base_branch,
@@ -356,42 +358,21 @@ pub(super) fn local_path(named: &str, directory: &Path) -> Result<PathBuf, CliEr
 }
 
 pub(super) async fn top_level(path: &Path, git: &HostGit) -> Result<PathBuf, CliError> {
-    let missing = |why: String| {
-        CliError::usage(
-            format!("there is no git repository at `{}`", path.display()),
-            why,
-            "name one with `--repo PATH`, or make one with `git init`",
-        )
-    };
     if !path.is_dir() {
-        return Err(missing("no such directory".into()));
+        return Err(repository::no_repository(path, "no such directory"));
     }
+    repository::require_text(path)?;
     let top = match git.run_in(path, &["rev-parse", "--show-toplevel"]).await {
         Ok(top) => top,
         // A bare repository has no work tree; its own directory is what counts.
         Err(_) => git
             .run_in(path, &["rev-parse", "--absolute-git-dir"])
             .await
-            .map_err(|error| missing(error.to_string()))?,
+            .map_err(|error| repository::unreadable(path, &error))?,
     };
     let top = PathBuf::from(top.trim_end_matches('\n'));
     top.canonicalize()
-        .map_err(|error| missing(error.to_string()))
-}
-
-async fn refuse_shallow(path: &Path, git: &HostGit) -> Result<(), CliError> {
-    let shallow = git
-        .run_in(path, &["rev-parse", "--is-shallow-repository"])
-        .await
-        .unwrap_or_default();
-    if shallow.trim() != "true" {
-        return Ok(());
-    }
-    Err(CliError::runtime(
-        format!("repository `{}` cannot be used", path.display()),
-        "it is a shallow clone, so its history cannot be copied",
-        "complete it with `git fetch --unshallow`",
-    ))
+        .map_err(|error| repository::no_repository(path, error.to_string()))
 }
 
 async fn current_branch(path: &Path, git: &HostGit) -> Result<String, CliError> {
@@ -405,6 +386,13 @@ async fn current_branch(path: &Path, git: &HostGit) -> Result<String, CliError> 
                 "check one out, or set `base_branch` in the task file",
             )
         })?;
+    if branch.contains(char::REPLACEMENT_CHARACTER) {
+        return Err(CliError::runtime(
+            format!("the branch in `{}` cannot be used", path.display()),
+            "its name is not UTF-8",
+            "check out another branch, or set `base_branch` in the task file",
+        ));
+    }
     Ok(branch.trim().to_owned())
 }
 

@@ -38,6 +38,7 @@ mod outage;
 #[cfg(target_os = "linux")]
 mod ownership;
 mod newer;
+mod odd_repositories;
 mod old_git;
 mod performed;
 mod poisoned;
