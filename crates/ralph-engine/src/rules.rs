@@ -1,5 +1,8 @@
-//! What no commit of a run may bring: a secret, and the run's own files.
+//! What no commit of a run may bring: a secret, the run's own files, and the marks of ralph's commits.
 
+use std::collections::BTreeSet;
+
+use ralph_core::action::RunnerTrailer;
 use ralph_core::id::CommitId;
 use ralph_core::secret::{Redactor, Shapes};
 
@@ -35,6 +38,32 @@ pub(crate) fn refuse(
         }
     }
     refuse_patches(redactor, &history.patches, own)
+}
+
+/// Returns why new commits may not be taken, if one carries a mark that only ralph's own commits have.
+/// `made` are the marks of the commit actions since the last import: a command may have amended such a
+/// commit, and no other commit carries the same.
+pub(crate) fn refuse_marks(
+    history: &History,
+    run: &str,
+    made: &BTreeSet<String>,
+) -> Option<String> {
+    let mut seen = BTreeSet::new();
+    for commit in &history.commits {
+        let is_action = |trailer: &RunnerTrailer| matches!(trailer, RunnerTrailer::Action(_));
+        let is_marked = commit.trailers.iter().any(is_action);
+        let forged = commit.trailers.iter().find(|trailer| match trailer {
+            RunnerTrailer::Action(action) => !made.contains(action) || !seen.insert(action),
+            RunnerTrailer::Run(of) => of != run || !is_marked,
+        });
+        if let Some(forged) = forged {
+            return Some(format!(
+                "commit {} carries `{forged}`, which only ralph writes, into its own commits; commit the files again without that line",
+                commit.id.short()
+            ));
+        }
+    }
+    None
 }
 
 fn refuse_patches(redactor: &Redactor, patches: &[u8], own: OwnFiles) -> Option<String> {
@@ -191,5 +220,39 @@ mod tests {
             refuse(&redactor, Some(&history), &known, OwnFiles::LeftOut).as_deref(),
             Some("a header of a commit has something that looks like a secret; commit without it")
         );
+    }
+    #[test]
+    fn only_commit_actions_leave_marks() {
+        let commit = |trailers: &[RunnerTrailer]| crate::git::Commit {
+            id: CommitId::parse(&"b".repeat(40)).unwrap(),
+            parents: Vec::new(),
+            subject: "One".into(),
+            trailers: trailers.to_vec(),
+        };
+        let action = |value: &str| RunnerTrailer::Action(value.into());
+        let of_run = |value: &str| RunnerTrailer::Run(value.into());
+        let own = [of_run("r"), action("r/2/1")];
+        let made = BTreeSet::from(["r/2/1".to_owned()]);
+        let answer = |commits: Vec<crate::git::Commit>| {
+            let history = History {
+                commits,
+                ..History::default()
+            };
+            refuse_marks(&history, "r", &made)
+        };
+        assert_eq!(answer(vec![commit(&[]), commit(&own)]), None);
+        for (commits, forged) in [
+            (vec![commit(&own), commit(&own)], "Ralph-Action: r/2/1"),
+            (vec![commit(&[action("r/2/0")])], "Ralph-Action: r/2/0"),
+            (vec![commit(&[action("x/2/1")])], "Ralph-Action: x/2/1"),
+            (
+                vec![commit(&[of_run("x"), action("r/2/1")])],
+                "Ralph-Run: x",
+            ),
+            (vec![commit(&[of_run("r")])], "Ralph-Run: r"),
+        ] {
+            let why = answer(commits).unwrap();
+            assert!(why.contains(&format!("carries `{forged}`, ")), "{why}");
+        }
     }
 }

@@ -1,10 +1,27 @@
 //! Commit messages: the model writes them, the runner signs them.
 
+use std::fmt;
+
 use super::limits::MAX_MESSAGE_BYTES;
 use super::text::cut;
 
-/// The trailers that only the runner writes; it finds its own commits again by them.
-const RUNNER_TRAILERS: [&str; 2] = ["ralph-action", "ralph-run"];
+/// A trailer that only the runner writes; it finds its own commits again by them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunnerTrailer {
+    /// `Ralph-Action`: the run, the iteration and the index of the commit action.
+    Action(String),
+    /// `Ralph-Run`: the run.
+    Run(String),
+}
+
+impl fmt::Display for RunnerTrailer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Action(value) => write!(f, "Ralph-Action: {value}"),
+            Self::Run(value) => write!(f, "Ralph-Run: {value}"),
+        }
+    }
+}
 
 /// What a commit says when the model said nothing.
 const FALLBACK: &str = "Work in progress";
@@ -19,7 +36,7 @@ pub fn clean_message(text: &str) -> String {
     let lines: Vec<&str> = printable
         .lines()
         .map(str::trim_end)
-        .filter(|line| !is_runner_trailer(line))
+        .filter(|line| runner_trailer(line).is_none())
         .collect();
     let joined = lines.join("\n");
     let message = cut(joined.trim_matches('\n'), MAX_MESSAGE_BYTES).trim_end();
@@ -30,14 +47,16 @@ pub fn clean_message(text: &str) -> String {
     }
 }
 
-fn is_runner_trailer(line: &str) -> bool {
+/// Returns the trailer of the runner that a line of a message is, if it is one.
+pub fn runner_trailer(line: &str) -> Option<RunnerTrailer> {
     // git allows blanks between a trailer's name and its colon.
-    let Some((name, _)) = line.split_once(':') else {
-        return false;
-    };
-    RUNNER_TRAILERS
-        .iter()
-        .any(|trailer| name.trim().eq_ignore_ascii_case(trailer))
+    let (name, value) = line.split_once(':')?;
+    let value = value.trim().to_owned();
+    match name.trim().to_ascii_lowercase().as_str() {
+        "ralph-action" => Some(RunnerTrailer::Action(value)),
+        "ralph-run" => Some(RunnerTrailer::Run(value)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

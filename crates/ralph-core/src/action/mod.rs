@@ -26,7 +26,7 @@ mod text;
 pub use contract::{SCHEMA_TEXT, json_schema};
 pub use error::{Problem, Problems, ReplyError};
 pub use kind::{Action, Claims, Response};
-pub use message::clean_message;
+pub use message::{RunnerTrailer, clean_message, runner_trailer};
 pub(crate) use parse::find_object;
 pub use parse::parse;
 

@@ -1,6 +1,6 @@
 //! The iteration that was started and not finished: what a restart has to know of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::event::{ActionResult, Event};
@@ -45,6 +45,8 @@ pub struct OpenIteration {
     pub cost: Usd,
     /// Actions that have ended, by index.
     pub results: BTreeMap<usize, ActionResult>,
+    /// The indices of the actions that made a commit.
+    pub commits: BTreeSet<usize>,
     /// The action that was begun and has not ended, with the digest its file will have.
     pub pending: Option<(usize, Option<Digest>)>,
     /// How the agent's program ended, unless it was started again since.
@@ -76,6 +78,7 @@ impl OpenIteration {
             usage: Usage::default(),
             cost: Usd::ZERO,
             results: BTreeMap::new(),
+            commits: BTreeSet::new(),
             pending: None,
             agent_end: None,
             agent_summary: String::new(),
@@ -183,9 +186,7 @@ impl OpenIteration {
                 if action == "run" {
                     self.command_ms += duration_ms;
                 }
-                if !matches!(result, ActionResult::Interrupted) {
-                    self.results.insert(*index, result.clone());
-                }
+                self.note_result(*index, action, result);
             }
             Event::ClaimChecked { checks, .. } => {
                 self.note_checks(checks);
@@ -196,6 +197,15 @@ impl OpenIteration {
                 self.note_checks(std::slice::from_ref(check));
             }
             _ => {}
+        }
+    }
+
+    fn note_result(&mut self, index: usize, action: &str, result: &ActionResult) {
+        if action == "commit" && made_commit(result) {
+            self.commits.insert(index);
+        }
+        if !matches!(result, ActionResult::Interrupted) {
+            self.results.insert(index, result.clone());
         }
     }
 
@@ -236,5 +246,17 @@ impl OpenIteration {
                 .with_problems(check.problems.clone());
             Facts::add_failure(&mut self.failures, failure);
         }
+    }
+}
+
+/// Reports whether a commit action made a commit: there may have been nothing to commit.
+fn made_commit(result: &ActionResult) -> bool {
+    match result {
+        ActionResult::Done { detail } => detail.starts_with("commit "),
+        ActionResult::Ran { .. }
+        | ActionResult::Failed { .. }
+        | ActionResult::Refused { .. }
+        | ActionResult::Skipped { .. }
+        | ActionResult::Interrupted => false,
     }
 }

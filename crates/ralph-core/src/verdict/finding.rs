@@ -35,6 +35,8 @@ pub enum FindingKind {
     Shadowing,
     /// The new code can end a test run early, print a result, or notice that it is checked.
     SuspectCode,
+    /// The branch holds the commit of another repository instead of its files.
+    NestedRepository,
     /// A file that a check reads or runs was changed.
     ChangedInput,
     /// Protected files were changed; the checks used those of the base commit.

@@ -1,13 +1,20 @@
 //! Commits: exactly one for each commit action, whatever happens in between.
 
-use ralph_core::action::{clean_message, rules};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use ralph_core::action::{RunnerTrailer, clean_message, rules};
+use ralph_core::id::CommitId;
 use ralph_core::path::WorkspacePath;
 
 use super::perform::Effect;
 use crate::error::RunError;
-use crate::git::{CommitOutcome, SandboxGit};
+use crate::git::{CommitOutcome, LeftOut, SandboxGit};
 use crate::run::{Run, attend};
 use crate::steps::{is_damage, not_committed};
+
+/// How many nested repositories are named.
+const MAX_NAMED: usize = 5;
 
 impl Run {
     pub(super) async fn commit(
@@ -34,12 +41,7 @@ impl Run {
             outcome = self.try_commit(&message, paths).await;
         }
         Ok(match outcome {
-            Ok(CommitOutcome::Made(commit, large)) if large.is_empty() => {
-                Effect::done(format!("commit {commit}"))
-            }
-            Ok(CommitOutcome::Made(commit, large)) => {
-                Effect::done(format!("commit {commit}; {}", not_committed(&large)))
-            }
+            Ok(CommitOutcome::Made(commit, left_out)) => Effect::done(made(&commit, &left_out)),
             Ok(CommitOutcome::Nothing(large)) if large.is_empty() => {
                 Effect::done("nothing to commit")
             }
@@ -63,11 +65,19 @@ impl Run {
 
     /// The mark of a commit: no two commits of a run carry the same.
     fn trailer(&self, index: usize) -> String {
-        format!(
-            "Ralph-Action: {}/{}/{index}",
-            self.state().plan.run,
-            self.state().iteration
-        )
+        RunnerTrailer::Action(self.mark(index)).to_string()
+    }
+
+    fn mark(&self, index: usize) -> String {
+        let state = self.state();
+        format!("{}/{}/{index}", state.plan.run, state.iteration)
+    }
+
+    /// Returns the marks of the commits that the actions of the open iteration made.
+    pub(crate) fn made_commits(&self) -> BTreeSet<String> {
+        let open = self.state().open.iter();
+        let indices = open.flat_map(|open| open.commits.iter());
+        indices.map(|index| self.mark(*index)).collect()
     }
 
     pub(super) async fn commit_before_restart(
@@ -79,4 +89,20 @@ impl Run {
             .await?;
         Ok(made.map(|commit| Effect::done(format!("commit {commit} was made before the restart"))))
     }
+}
+
+/// Returns what a commit action came to, with everything that is not part of the commit.
+fn made(commit: &CommitId, left_out: &LeftOut) -> String {
+    let mut detail = format!("commit {commit}");
+    if !left_out.large.is_empty() {
+        detail.push_str("; ");
+        detail.push_str(&not_committed(&left_out.large));
+    }
+    for path in left_out.nested.iter().take(MAX_NAMED) {
+        let _ = write!(
+            detail,
+            "; the files in `{path}` are not committed: it is a repository of its own; remove its `.git` if they are part of the work"
+        );
+    }
+    detail
 }

@@ -10,6 +10,7 @@ use ralph_core::surface::ChangedPath;
 use ralph_core::verdict::{FindingKind, VerifyFinding};
 
 use crate::error::RunError;
+use crate::git::NestedRepository;
 use crate::run::Run;
 
 /// The longest script whose commands are followed.
@@ -43,6 +44,8 @@ impl Run {
         let mut findings = checks::changed_inputs(&touched, &sizes);
         let requirements = self.requirements(head).await?;
         findings.extend(checks::shadowing(&changed, &files, &requirements));
+        let nested = self.repo.nested_repositories(&base, head).await?;
+        findings.extend(nested.iter().map(nested_finding));
         match self.repo.bare_diff(&base, head, MAX_DIFF).await? {
             Some(diff) => findings.extend(checks::suspects(&AddedLine::of_diff(&diff), &executed)),
             None => findings.push(VerifyFinding::new(
@@ -99,4 +102,24 @@ impl Run {
         }
         Ok(texts)
     }
+}
+
+/// Returns the finding about a repository in the branch.
+fn nested_finding(repository: &NestedRepository) -> VerifyFinding {
+    let NestedRepository {
+        path,
+        commit,
+        is_submodule,
+    } = repository;
+    let commit: String = commit.chars().take(10).collect();
+    let text = if *is_submodule {
+        format!(
+            "`{path}` is a submodule: the branch has only its commit {commit}; no check used its files"
+        )
+    } else {
+        format!(
+            "`{path}` is a repository of its own: the branch has only its commit {commit} and none of its files, and `.gitmodules` does not say where they are"
+        )
+    };
+    VerifyFinding::new(FindingKind::NestedRepository, text)
 }

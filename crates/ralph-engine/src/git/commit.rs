@@ -15,12 +15,21 @@ const MAX_COMMIT_FILES: usize = 500;
 /// How a commit went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitOutcome {
-    /// There is a new commit; these files are too large to be part of it.
-    Made(CommitId, Vec<String>),
+    /// There is a new commit.
+    Made(CommitId, LeftOut),
     /// There was nothing to commit but files that are too large.
     Nothing(Vec<String>),
     /// It was not made; the reason is for the model.
     Rejected(String),
+}
+
+/// What is not part of a commit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Files that are too large.
+    pub large: Vec<String>,
+    /// Repositories inside of the work tree: the commit has their ids and none of their files.
+    pub nested: Vec<String>,
 }
 
 /// Whether the run's own files, `.ralph/` and `ralph_task.md`, are part of a commit.
@@ -70,7 +79,9 @@ impl SandboxGit<'_> {
             return Ok(CommitOutcome::Rejected(why));
         }
         let commit = self.record(message).await?;
-        Ok(CommitOutcome::Made(commit, large))
+        let nested = blobs.into_iter().filter(|blob| blob.is_repository);
+        let nested = nested.map(|blob| blob.path).collect();
+        Ok(CommitOutcome::Made(commit, LeftOut { large, nested }))
     }
 
     /// Makes a commit of what is staged and moves the branch to it. Unlike `git commit`, this looks
@@ -163,6 +174,8 @@ impl SandboxGit<'_> {
 struct StagedBlob {
     id: String,
     path: String,
+    /// Whether it is the commit of another repository.
+    is_repository: bool,
 }
 
 /// Reads `:mode mode old new letter NUL path NUL` records.
@@ -170,10 +183,12 @@ fn staged_blobs(raw: &str) -> Vec<StagedBlob> {
     let mut parts = raw.split('\0');
     let mut blobs = Vec::new();
     while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
-        if let Some(id) = head.split(' ').nth(3) {
+        let fields: Vec<&str> = head.split(' ').collect();
+        if let [_, mode, _, id, ..] = fields.as_slice() {
             blobs.push(StagedBlob {
-                id: id.to_owned(),
+                id: (*id).to_owned(),
                 path: path.to_owned(),
+                is_repository: *mode == "160000",
             });
         }
     }

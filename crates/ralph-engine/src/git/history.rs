@@ -1,6 +1,7 @@
 //! What commits say and change, one by one: a thing that one commit adds and the next removes is
 //! still on the branch.
 
+use ralph_core::action::{RunnerTrailer, runner_trailer};
 use ralph_core::id::CommitId;
 
 use super::host::name_of;
@@ -28,6 +29,8 @@ pub struct Commit {
     pub parents: Vec<CommitId>,
     /// The first line of its message.
     pub subject: String,
+    /// The lines of its message that only ralph's own commits have.
+    pub trailers: Vec<RunnerTrailer>,
 }
 
 impl Commit {
@@ -138,6 +141,7 @@ enum Part {
 fn parse(text: &[u8], mark: &Mark) -> History {
     let mut history = History::default();
     let mut part = Part::Patch;
+    let mut is_first = true;
     for line in text.split_inclusive(|byte| *byte == b'\n') {
         let bare = line.strip_suffix(b"\n").unwrap_or(line);
         if bare == mark.commit.as_bytes() {
@@ -151,7 +155,7 @@ fn parse(text: &[u8], mark: &Mark) -> History {
         let words = || String::from_utf8_lossy(bare);
         part = match part {
             Part::Id => {
-                history.begin(CommitId::parse(&words()));
+                is_first = history.begin(CommitId::parse(&words()));
                 Part::Parents
             }
             Part::Parents => {
@@ -169,6 +173,9 @@ fn parse(text: &[u8], mark: &Mark) -> History {
             }
             Part::Words => {
                 history.words.extend_from_slice(line);
+                if let Some(commit) = history.commits.last_mut().filter(|_| is_first) {
+                    commit.trailers.extend(runner_trailer(&words()));
+                }
                 Part::Words
             }
             Part::Patch => {
@@ -181,16 +188,19 @@ fn parse(text: &[u8], mark: &Mark) -> History {
 }
 
 impl History {
-    /// Adds a commit, unless it is the same again: a merge is shown against each of its parents.
-    fn begin(&mut self, id: Option<CommitId>) {
+    /// Adds a commit, unless it is the same again: a merge is shown against each of its parents. Reports
+    /// whether it is shown for the first time.
+    fn begin(&mut self, id: Option<CommitId>) -> bool {
         let Some(id) = id.filter(|id| self.commits.last().is_none_or(|last| last.id != *id)) else {
-            return;
+            return false;
         };
         self.commits.push(Commit {
             id,
             parents: Vec::new(),
             subject: String::new(),
+            trailers: Vec::new(),
         });
+        true
     }
 }
 
@@ -215,6 +225,7 @@ mod tests {
             id: id.clone(),
             parents: parents.iter().copied().cloned().collect(),
             subject: subject.to_owned(),
+            trailers: Vec::new(),
         };
         let history = parse(text.as_bytes(), &Mark::of(&last));
         assert_eq!(
@@ -234,6 +245,16 @@ mod tests {
                 .into_bytes(),
             }
         );
+        let text = text.replace("Merge\n\n", "Merge\n\nRalph-Run : x\nralph-action: x/1/0\n");
+        let marked = parse(text.as_bytes(), &Mark::of(&last));
+        assert_eq!(
+            marked.commits[0].trailers,
+            [
+                RunnerTrailer::Run("x".into()),
+                RunnerTrailer::Action("x/1/0".into()),
+            ]
+        );
+        assert_eq!(marked.commits[1].trailers, []);
         assert_eq!(history.commits[0].title(), "aaaaaaaaaa Merge");
         assert!(history.continues(&known) && !history.continues(&last));
         assert_eq!(parse(b"", &Mark::of(&last)), History::default());

@@ -178,6 +178,10 @@ impl Run {
             return Ok(Err(why));
         }
         let history = history.unwrap_or_default();
+        let run = self.state().plan.run.as_str();
+        if let Some(why) = rules::refuse_marks(&history, run, &self.made_commits()) {
+            return Ok(Err(why));
+        }
         if !history.continues(known) {
             return Ok(Err(format!(
                 "the branch does not continue {} (non-fast-forward); {ON_TOP}",

@@ -38,6 +38,7 @@ mod outage;
 #[cfg(target_os = "linux")]
 mod ownership;
 mod newer;
+mod nested;
 mod odd_repositories;
 mod old_git;
 mod performed;
