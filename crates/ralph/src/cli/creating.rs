@@ -82,8 +82,8 @@ pub(super) async fn create(
     Pinned::pin(dir, plan.task_file.clone().into(), task)?;
     let mut journal = Journal::create(dir, plan, wiring.clock.clone(), wiring.redactor.clone())?;
     drop(creating);
-    let chosen = choice.profile.is_some() && !choice.is_local();
-    let chosen = chosen.then(|| Event::ModelChosen {
+    // Without it, a script that a profile names would stand in for all other profiles.
+    let chosen = choice.profile.is_some().then(|| Event::ModelChosen {
         choice: Box::new(choice),
     });
     let notices = notices.into_iter().map(|message| Event::Notice { message });

@@ -391,3 +391,95 @@ ralph: model `acme/one` did not answer — model `acme/one` cannot answer: statu
 "]]
     );
 }
+
+/// Returns a project with two profiles that answer from scripts: `slow` is stuck, `quick` does the task.
+fn scripted_profiles() -> Project {
+    let project = Project::new().set("max_iterations", "9");
+    let lines = [
+        ("slow", json!({"reply": stuck()})),
+        ("quick", json!({"reply": all()})),
+    ];
+    let profiles = lines.map(|(name, line)| {
+        let script = project.path(&format!("{name}.jsonl"));
+        fs::write(&script, line.to_string()).unwrap();
+        format!(
+            "  {name}:\n    litellm_model: scripted:{}\n    max_output_tokens: 10\n",
+            script.display()
+        )
+    });
+    project.configure("models.yaml", &format!("profiles:\n{}", profiles.concat()));
+    project
+}
+
+/// Returns the end of the script's name that answered in each iteration.
+fn scripts_that_answered(project: &Project) -> Vec<String> {
+    let iterations = project.show()["iteration"].as_u64().unwrap();
+    let name = |iteration: u64| {
+        let file = project.artifact(u32::try_from(iteration).unwrap(), "response.json");
+        let names = ["slow.jsonl", "quick.jsonl"].into_iter();
+        names.filter(|name| file.contains(name)).collect()
+    };
+    (1..=iterations).map(name).collect()
+}
+
+#[test]
+fn a_script_of_a_profile_gives_way_to_the_script_of_the_fallback() {
+    let project = scripted_profiles()
+        .set("model_profile_default", "slow")
+        .set("model_profile_fallback", "quick");
+    project.ralph(&["run"]).expect(0);
+    assert_eq!(profiles_chosen(&project), ["slow", "quick"]);
+    let answered = scripts_that_answered(&project);
+    assert_eq!(answered.first().map(String::as_str), Some("slow.jsonl"));
+    assert_eq!(answered.last().map(String::as_str), Some("quick.jsonl"));
+    project.audit();
+}
+
+#[test]
+fn a_person_switches_from_script_to_script_and_the_run_resumes_there() {
+    let project = scripted_profiles();
+    let question = json!({"summary": "ask", "actions": [{"type": "pause", "reason": "where?"}]});
+    let lines =
+        [json!({"reply": question}), json!({"reply": question})].map(|line| line.to_string());
+    fs::write(project.path("slow.jsonl"), lines.join("\n")).unwrap();
+    project.ralph(&["run", "--profile", "slow"]).expect(11);
+    project.ralph(&["resume", "last"]).expect(11);
+    project.ralph(&["profile", "last", "quick"]).expect(0);
+    project.ralph(&["resume", "last"]).expect(0);
+    assert_eq!(profiles_chosen(&project), ["slow", "quick"]);
+    assert_eq!(
+        scripts_that_answered(&project),
+        ["slow.jsonl", "slow.jsonl", "quick.jsonl"]
+    );
+    project.audit();
+}
+
+#[test]
+fn the_doctor_of_a_scripted_profile_is_asked_by_its_own_script() {
+    let project = scripted_profiles().set("doctor_profile", "doctor");
+    let report = json!({
+        "summary": "Use the other one.", "patterns": [], "root_causes": ["it is slow"],
+        "guardrails": [{"name": "look", "trigger": "always", "instruction": "look", "evidence": "-"}],
+        "spec_edits": [], "model_profile": "quick",
+    });
+    let script = project.path("doctor.jsonl");
+    fs::write(&script, json!({"reply": report}).to_string()).unwrap();
+    let text = fs::read_to_string(project.own_file("models.yaml")).unwrap();
+    let doctor = format!(
+        "  doctor:\n    litellm_model: scripted:{}\n    max_output_tokens: 10\n",
+        script.display()
+    );
+    project.configure("models.yaml", &(text + &doctor));
+    let question = json!({"summary": "ask", "actions": [{"type": "pause", "reason": "where?"}]});
+    fs::write(
+        project.path("slow.jsonl"),
+        json!({"reply": question}).to_string(),
+    )
+    .unwrap();
+    project.ralph(&["run", "--profile", "slow"]).expect(11);
+    project.ralph(&["diagnose", "last", "--apply"]).expect(0);
+    project.ralph(&["resume", "last"]).expect(0);
+    assert_eq!(project.told("doctor_asked", "profile"), ["doctor"]);
+    assert_eq!(profiles_chosen(&project), ["slow", "quick"]);
+    project.audit();
+}
