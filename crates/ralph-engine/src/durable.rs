@@ -13,6 +13,9 @@ use ralph_core::event::LogMark;
 use ralph_core::id::Digest;
 use sha2::{Digest as _, Sha256};
 
+/// An input/output error: the disk did not do what it was asked for.
+const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
+
 /// What to do about a full disk.
 pub(crate) const FREE_SOME_SPACE: &str =
     "free some space and run `ralph resume`; nothing that was recorded is lost";
@@ -48,6 +51,8 @@ impl StoreError {
             FREE_SOME_SPACE
         } else if matches!(kind, K::PermissionDenied | K::ReadOnlyFilesystem) {
             "make the directory writable for you, or set RALPH_HOME to one that is"
+        } else if self.source.raw_os_error() == Some(EIO) {
+            "the disk reports an error: look at the system's log and check the disk, then run `ralph resume`"
         } else if matches!(kind, K::AlreadyExists | K::NotADirectory) {
             "move away what is in its place, or set RALPH_HOME to another directory"
         } else {
@@ -56,13 +61,29 @@ impl StoreError {
     }
 }
 
-/// Makes a directory and its parents, readable for the user alone.
+/// Makes a directory and its parents, readable for the user alone. New ones survive a power cut.
 pub fn make_dir(path: &Path) -> Result<(), StoreError> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(StoreError::when("create", path))
+    make_chain(path).map_err(StoreError::when("create", path))
+}
+
+fn make_chain(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = path.parent().filter(|parent| *parent != Path::new(""));
+    parent.map_or(Ok(()), make_chain)?;
+    match fs::DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => {}
+        // Another process was quicker.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
+        Err(error) => return Err(error),
+    }
+    let synced = parent.map_or(Ok(()), |parent| File::open(parent)?.sync_all());
+    match synced {
+        // A directory that may be written but not read cannot be synced; that is the user's choice.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        synced => synced,
+    }
 }
 
 /// Writes a file that is on disk, whole, when this returns. Only one process may write it at a time.
@@ -106,6 +127,21 @@ fn sync_path(path: &Path) -> Result<(), StoreError> {
     File::open(path)
         .and_then(|file| file.sync_all())
         .map_err(StoreError::when("sync", path))
+}
+
+/// Syncs the whole filesystem that a path is on: files, renames and new names, whichever program wrote them.
+/// Git syncs its files, but no directory; see `docs/design/0019`.
+pub fn sync_filesystem(path: &Path) -> Result<(), StoreError> {
+    let sync = || -> io::Result<()> {
+        let file = File::open(path)?;
+        #[cfg(target_os = "linux")]
+        rustix::fs::syncfs(&file)?;
+        #[cfg(not(target_os = "linux"))]
+        rustix::fs::sync();
+        drop(file);
+        Ok(())
+    };
+    sync().map_err(StoreError::when("sync the filesystem of", path))
 }
 
 /// Syncs files and directories, all at the same time: the disk then waits once for all of them.
@@ -158,31 +194,48 @@ pub struct AppendLog {
     file: File,
     length: u64,
     hasher: Sha256,
+    /// The number of the error of a sync that failed. What is on disk is unknown from then on, so nothing
+    /// more is appended.
+    broken: Option<i32>,
 }
 
 impl AppendLog {
     /// Opens a log, making it if it does not exist.
     pub fn open(path: PathBuf) -> Result<Self, StoreError> {
+        let is_new = !path.exists();
         let file = OpenOptions::new()
             .append(true)
             .create(true)
             .mode(0o600)
             .open(&path)
             .map_err(StoreError::when("open", &path))?;
+        if is_new {
+            path.parent().map_or(Ok(()), sync_dir)?;
+        }
         let (length, hasher) = hash_file(&path).map_err(StoreError::when("read", &path))?;
         Ok(Self {
             path,
             file,
             length,
             hasher,
+            broken: None,
         })
     }
 
     /// Puts bytes at the end with one write. After a failure the file ends where it did before.
+    ///
+    /// A failed sync is final: the kernel reports it once and then forgets it, so a second sync that
+    /// succeeds proves nothing. Every later call fails, too.
     pub fn append(&mut self, bytes: &[u8], sync: Sync) -> Result<(), StoreError> {
+        if let Some(number) = self.broken {
+            return Err(self.failed(io::Error::from_raw_os_error(number)));
+        }
         let written = self.file.write_all(bytes);
         let synced = written.and_then(|()| match sync {
-            Sync::Now => self.file.sync_data(),
+            Sync::Now => self
+                .file
+                .sync_data()
+                .inspect_err(|error| self.broken = error.raw_os_error().or(Some(EIO))),
             Sync::Later => Ok(()),
         });
         if let Err(source) = synced {
@@ -190,15 +243,19 @@ impl AppendLog {
             self.file
                 .set_len(self.length)
                 .map_err(StoreError::when("repair", &self.path))?;
-            return Err(StoreError {
-                doing: "append to",
-                path: self.path.clone(),
-                source,
-            });
+            return Err(self.failed(source));
         }
         self.length += bytes.len() as u64;
         self.hasher.update(bytes);
         Ok(())
+    }
+
+    fn failed(&self, source: io::Error) -> StoreError {
+        StoreError {
+            doing: "append to",
+            path: self.path.clone(),
+            source,
+        }
     }
 
     /// Waits until everything is on disk.

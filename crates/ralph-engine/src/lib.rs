@@ -43,6 +43,7 @@ pub mod mailbox;
 mod pause;
 pub mod preflight;
 mod prepare;
+mod rebuild;
 pub mod recorded;
 mod redaction;
 pub mod replies;

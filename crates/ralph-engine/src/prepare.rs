@@ -9,7 +9,7 @@ use ralph_core::ports::{Labels, Problem, Sandbox, SandboxSpec};
 
 use crate::contract::Pinned;
 use crate::error::RunError;
-use crate::git::{HostRepo, Origin, SandboxGit, locks};
+use crate::git::{HostRepo, Origin, SandboxGit};
 use crate::journal::Journal;
 use crate::run::Outside;
 use crate::store::RunDir;
@@ -34,19 +34,6 @@ pub(crate) fn labels(run: &str, epoch: u32, purpose: &str) -> Labels {
     .into_iter()
     .map(|(key, value)| (key.to_owned(), value.to_owned()))
     .collect()
-}
-
-/// Fetches the base commit into the run's own repository.
-pub(crate) async fn repository(
-    journal: &Journal,
-    dir: &RunDir,
-    repo: &HostRepo,
-) -> Result<(), RunError> {
-    let plan = &journal.state().plan;
-    locks::release(&dir.repo()).await?;
-    Ok(repo
-        .prepare(&plan.repo, &plan.base_branch, &plan.base, &plan.branch)
-        .await?)
 }
 
 /// Finds or makes the sandbox with the repository on its branch and the run's files in it.
@@ -86,6 +73,8 @@ pub(crate) async fn workspace(
     git.hide_own_files(pinned.own_files()).await?;
     let workspace = Workspace::install(&*sandbox, files, task).await?;
     let head = repo.head(&branch).await?;
+    // After a power cut the work goes on in it: no file of the checkout may be empty then.
+    sandbox.sync().await?;
     journal.append(Event::WorkspaceReady { branch, head })?;
     Ok(Ready {
         sandbox,

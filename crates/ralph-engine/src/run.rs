@@ -31,6 +31,7 @@ use crate::journal::{Journal, RALPH};
 use crate::live;
 use crate::mailbox::Mailbox;
 use crate::prepare;
+use crate::rebuild;
 use crate::steps::Now;
 use crate::store::RunDir;
 use crate::workspace::{Files, Workspace};
@@ -226,7 +227,7 @@ impl Run {
         control: Control,
     ) -> Result<Prepared, RunError> {
         let repo = outside.git.repo(dir.repo());
-        prepare::repository(journal, &dir, &repo).await?;
+        rebuild::repository(journal, &outside, &dir, &repo).await?;
         let files = Files::open(&dir, outside.redactor.clone())?;
         let state = journal.state();
         let source = PathBuf::from(&state.plan.task_file);

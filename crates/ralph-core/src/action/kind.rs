@@ -84,6 +84,19 @@ impl Action {
         }
     }
 
+    /// Tells whether performing the action can change files of the sandbox.
+    pub fn changes_files(&self) -> bool {
+        match self {
+            Self::Run { .. } | Self::Patch { .. } | Self::Write { .. } | Self::Commit { .. } => {
+                true
+            }
+            Self::Rotate { .. }
+            | Self::Pause { .. }
+            | Self::StopSuccess { .. }
+            | Self::StopFailure { .. } => false,
+        }
+    }
+
     /// Returns one short line for people that is safe to print on a terminal.
     ///
     /// The text is redacted before it is cut: half a secret would not be found any more.

@@ -356,7 +356,10 @@ pub trait Sandbox: Send + Sync {
     async fn list(&self, path: &SandboxPath) -> Result<Vec<Entry>, SandboxError>;
     /// Removes a file, a link itself, or a whole directory. A missing one is fine.
     async fn delete(&self, path: &SandboxPath) -> Result<(), SandboxError>;
-    /// Ends everything that runs in it and removes it. Doing it twice is fine.
+    /// Waits until everything that was written in it, by whichever program, would survive a power cut.
+    async fn sync(&self) -> Result<(), SandboxError>;
+    /// Ends everything that runs in it and removes it. Doing it twice is fine. A removed sandbox does not
+    /// come back after a power cut.
     async fn remove(&self) -> Result<(), SandboxError>;
     /// Returns the program inside of the sandbox that probes its network, where the provider brings one:
     /// `PROGRAM probe-network --gate ADDRESS --host NAME --direct ADDRESS`.

@@ -85,6 +85,10 @@ pub trait Scm: Send + Sync {
     fn name(&self) -> &'static str;
     /// Returns the explicit URL that git pushes to.
     fn remote(&self) -> &str;
+    /// Waits until what was pushed would survive a power cut, where the repository is on this machine.
+    async fn sync(&self) -> Result<(), ScmError> {
+        Ok(())
+    }
     /// Checks that a branch may be pushed.
     async fn may_push(&self, branch: &str) -> Result<(), ScmError>;
     /// Returns the pull request of a branch, if there is one.

@@ -234,6 +234,10 @@ impl Run {
             }
         };
         let took = self.outside.clock.monotonic().saturating_sub(started);
+        if action.changes_files() {
+            // What the record says must still be so after a power cut.
+            self.sandbox.sync().await?;
+        }
         self.tell(index, action, effect, took)
     }
 

@@ -84,6 +84,8 @@ impl Run {
         self.add_output(agent.name(), &output, as_command(&worked.end))?;
         self.keep_agents_words(agent.name(), &worked)?;
         self.charge_unmetered(agent.name(), &worked.report)?;
+        // After a power cut the agent does not start again: its work must still be there.
+        self.sandbox.sync().await?;
         let finished = Event::AgentFinished {
             iteration: self.state().iteration,
             attempt,

@@ -1,6 +1,7 @@
 //! Delivery: pushing the branch, keeping the pull request, granting or refusing success.
 
 use ralph_core::event::{Event, IterationOutcome};
+use ralph_core::id::CommitId;
 use ralph_core::plan::Delivery;
 use ralph_core::ports::{PullDraft, PullState};
 use ralph_core::printable;
@@ -265,10 +266,23 @@ impl Run {
         let reference = format!("refs/heads/{branch}");
         let remote = self.outside.scm.remote().to_owned();
         if self.repo.remote_ref(&remote, &reference).await?.as_ref() != Some(&head) {
-            self.repo.push(&remote, &head, &reference).await?;
+            self.push_and_sync(&head, &reference).await?;
             self.journal.append(Event::Pushed { branch, head })?;
         }
         Ok(())
+    }
+
+    /// Pushes a commit and waits until it would survive a power cut at the source host. The record of a push
+    /// comes after this.
+    async fn push_and_sync(&self, commit: &CommitId, reference: &str) -> Result<(), RunError> {
+        let remote = self.outside.scm.remote();
+        if self.state().epoch > 1 {
+            // A power cut during an earlier push may have left a branch whose objects are missing.
+            let base = &self.state().plan.base;
+            self.repo.drop_damaged(remote, reference, base).await?;
+        }
+        self.repo.push(remote, commit, reference).await?;
+        Ok(self.outside.scm.sync().await?)
     }
 
     async fn push(&mut self) -> Result<(), RunError> {
@@ -282,12 +296,7 @@ impl Run {
             branch: branch.clone(),
             head: head.clone(),
         })?;
-        self.repo
-            .push(
-                self.outside.scm.remote(),
-                &head,
-                &format!("refs/heads/{branch}"),
-            )
+        self.push_and_sync(&head, &format!("refs/heads/{branch}"))
             .await?;
         self.log_activity(&format!("pushed {} to {branch}", head.short()))?;
         self.journal.append(Event::Pushed { branch, head })?;
@@ -331,7 +340,7 @@ impl Run {
         let saved = async {
             repo.adopt(&remote, &reference).await?;
             let mut commit = snapshot().await?;
-            let mut pushed = repo.push(&remote, &commit, &reference).await;
+            let mut pushed = self.push_and_sync(&commit, &reference).await;
             for _ in 1..SAVING_TRIES {
                 if pushed.is_ok() {
                     break;
@@ -339,7 +348,7 @@ impl Run {
                 // Another run of the same task may have saved its files in the meantime.
                 repo.adopt_newest(&remote, &reference).await?;
                 commit = snapshot().await?;
-                pushed = repo.push(&remote, &commit, &reference).await;
+                pushed = self.push_and_sync(&commit, &reference).await;
             }
             pushed.map(|()| commit)
         };

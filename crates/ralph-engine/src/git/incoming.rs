@@ -27,7 +27,7 @@ struct Apart(PathBuf);
 impl Apart {
     fn make(objects: PathBuf) -> Result<Self, StoreError> {
         fs::remove_dir_all(&objects).ok();
-        durable::make_dir(&objects)?;
+        fs::create_dir_all(&objects).map_err(StoreError::when("create", &objects))?;
         Ok(Self(objects))
     }
 }
@@ -153,7 +153,8 @@ impl Incoming {
         view.history(known, &self.head, limit).await
     }
 
-    /// Takes the commits in and moves the branch from `known` to the last of them. May be repeated.
+    /// Takes the commits in and moves the branch from `known` to the last of them. May be repeated. They
+    /// survive a power cut.
     pub async fn take(self, known: &CommitId) -> Result<(), GitError> {
         self.move_packs()?;
         let reference = format!("refs/heads/{}", self.branch);
@@ -165,10 +166,10 @@ impl Incoming {
             }
         }
         self.repo.join_packs().await;
-        Ok(())
+        Ok(self.repo.sync()?)
     }
 
-    /// Moves the objects into the repository. Git has synced the files.
+    /// Moves the objects into the repository.
     fn move_packs(&self) -> Result<(), StoreError> {
         let (from, to) = (
             self.apart.0.join("pack"),
@@ -189,6 +190,7 @@ impl Incoming {
             let file = from.join(&name);
             fs::rename(&file, to.join(&name)).map_err(StoreError::when("rename", &file))?;
         }
+        // Before the ref that names them.
         durable::sync_dir(&to)
     }
 }

@@ -18,6 +18,7 @@ pub(crate) mod locks;
 mod nested;
 mod project_config;
 mod sandbox;
+mod soundness;
 mod state;
 mod survey;
 mod telling;
@@ -97,6 +98,16 @@ pub enum GitError {
         /// The branch.
         branch: String,
     },
+    /// A commit of the run is nowhere any more.
+    #[error(
+        "commit {commit} of the run is lost: it is not complete in the run's repository, in its sandbox or in `{remote}`"
+    )]
+    Lost {
+        /// The commit.
+        commit: String,
+        /// The repository that the run pushes to.
+        remote: String,
+    },
     /// Git answered something that cannot be understood.
     #[error("git {command} answered something unexpected: {answer}")]
     Unexpected {
@@ -114,6 +125,9 @@ impl GitError {
             Self::Missing(_) => "install git and make sure it is on PATH",
             Self::Store(error) => error.hint(),
             Self::Full { .. } => durable::FREE_SOME_SPACE,
+            Self::Lost { .. } => {
+                "restore one of the three from a backup, then `ralph resume`, or start over with `ralph run --new`"
+            }
             Self::Moved { .. } => "look at the branch's new commits; ralph never overwrites them",
             Self::Failed { .. }
             | Self::TimedOut { .. }

@@ -1,12 +1,15 @@
 //! Which line of git's complaints a person should see.
 
+/// Newer versions of git say this about a setting that older ones need.
+const DEPRECATED: &str = "warning: core.fsyncObjectFiles is deprecated";
+
 /// Returns the line that says most: the first that git marks as a refusal or an error, else the last.
 pub(super) fn telling_line(stderr: &str) -> Option<&str> {
     let lines = || {
         stderr
             .lines()
             .map(str::trim)
-            .filter(|line| !line.is_empty())
+            .filter(|line| !line.is_empty() && !line.starts_with(DEPRECATED))
     };
     ["! [", "fatal: ", "error: "]
         .iter()
@@ -30,5 +33,7 @@ mod tests {
             Some("last words")
         );
         assert_eq!(telling_line(" \n"), None);
+        let deprecated = "warning: core.fsyncObjectFiles is deprecated; use core.fsync instead\n";
+        assert_eq!(telling_line(deprecated), None);
     }
 }

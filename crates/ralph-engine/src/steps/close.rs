@@ -128,6 +128,8 @@ impl Run {
         self.log_activity(&format!("iteration {number} ends: {summary}"))?;
         let files = self.keep_artifacts(number).await?;
         self.workspace.project(&*self.sandbox, &self.files).await?;
+        // The next iteration goes on from these files, also after a power cut.
+        self.sandbox.sync().await?;
         durable::rename(&open, &self.dir.iteration(number))?;
         let finished = Event::IterationFinished {
             iteration: number,

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt as _};
-use rustix::fs::{AtFlags, Gid, OFlags, Uid, chownat};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid, chownat, openat};
 
 use super::erase::erase;
 use super::refusal::Refusal;
@@ -46,6 +46,20 @@ impl Place {
             dir,
             owner: Some(owner),
         }
+    }
+
+    /// Waits until everything that was written on the filesystem of the directory is on disk, by whichever
+    /// program. One call covers files, renames and new names.
+    pub fn sync(&self) -> io::Result<()> {
+        // The handle itself serves only to find paths.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = openat(&self.dir, ".", flags, Mode::empty())?;
+        #[cfg(target_os = "linux")]
+        rustix::fs::syncfs(&directory)?;
+        #[cfg(not(target_os = "linux"))]
+        rustix::fs::sync();
+        drop(directory);
+        Ok(())
     }
 
     /// Returns the handle of the directory itself.

@@ -60,6 +60,7 @@ async fn answer(guest: Arc<Guest>, link: Link, opened: Opened) {
         Request::MakeDirectory { path } => transfer::make_directory(&guest, &path),
         Request::Stat { path } => transfer::stat(&guest, &path),
         Request::Delete { path } => transfer::delete(&guest, &path),
+        Request::Sync => transfer::sync(guest.clone()).await,
     };
     stream.sender.message(&reply);
 }

@@ -1,6 +1,8 @@
 //! Moves files between the sandbox and the host, a piece at a time.
 
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::guest::Guest;
 use crate::files::{EntryKind, Refusal};
@@ -109,6 +111,15 @@ pub(super) fn delete(guest: &Guest, path: &str) -> Reply {
     match guest.place.delete(path.as_ref()) {
         Ok(()) => Reply::Done,
         Err(refusal) => failed(refusal),
+    }
+}
+
+/// Syncs the filesystem of the sandbox, on a thread of its own: a slow disk takes a while.
+pub(super) async fn sync(guest: Arc<Guest>) -> Reply {
+    let synced = tokio::task::spawn_blocking(move || guest.place.sync()).await;
+    match synced.unwrap_or_else(|stopped| Err(io::Error::other(stopped))) {
+        Ok(()) => Reply::Done,
+        Err(error) => failed(error.into()),
     }
 }
 

@@ -73,6 +73,8 @@ pub enum Request {
         /// The path.
         path: String,
     },
+    /// Answers when everything that was written in the sandbox is on disk.
+    Sync,
     /// Listens on an address inside and opens a stream to the host for each connection.
     Listen {
         /// What the host calls it.

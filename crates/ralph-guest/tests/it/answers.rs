@@ -226,6 +226,7 @@ async fn directories_are_made_listed_and_deleted() {
         .await
         .0;
     assert_eq!(listed, Reply::Failed(Failure::NotFound));
+    assert_eq!(guest.ask(&Request::Sync).await.0, Reply::Done);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! A source host that is a repository on this machine.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -139,6 +140,18 @@ fn update(
     refresh(&locked, record, draft, now)
 }
 
+/// Syncs the filesystem of a repository: git syncs files, but neither directories nor objects that the user's
+/// own commands have just written.
+fn sync_filesystem(path: &Path) -> io::Result<()> {
+    let directory = File::open(path)?;
+    #[cfg(target_os = "linux")]
+    rustix::fs::syncfs(&directory)?;
+    #[cfg(not(target_os = "linux"))]
+    rustix::fs::sync();
+    drop(directory);
+    Ok(())
+}
+
 #[async_trait]
 impl Scm for LocalScm {
     fn name(&self) -> &'static str {
@@ -147,6 +160,16 @@ impl Scm for LocalScm {
 
     fn remote(&self) -> &str {
         &self.shelf.repo
+    }
+
+    async fn sync(&self) -> Result<(), ScmError> {
+        self.on_shelf(|shelf| {
+            sync_filesystem(Path::new(&shelf.repo)).map_err(|source| ScmError::Io {
+                doing: format!("sync repository `{}`", shelf.repo),
+                source,
+            })
+        })
+        .await
     }
 
     async fn may_push(&self, branch: &str) -> Result<(), ScmError> {

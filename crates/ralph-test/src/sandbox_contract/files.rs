@@ -146,3 +146,14 @@ pub(super) async fn a_file_is_read_only_up_to_the_limit(ground: &Ground<'_>) {
         );
     }
 }
+
+pub(super) async fn syncing_keeps_what_was_written(ground: &Ground<'_>) {
+    ground.sh("echo command > file").await;
+    ground.sandbox.sync().await.expect("it can be synced");
+    assert_eq!(ground.sh("cat file").await, "command\n");
+    ground.sandbox.remove().await.expect("it can be removed");
+    match ground.sandbox.sync().await {
+        Ok(()) | Err(SandboxError::Gone(_)) => {}
+        Err(error) => panic!("a removed sandbox has nothing to sync: {error}"),
+    }
+}

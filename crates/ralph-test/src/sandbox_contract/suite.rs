@@ -47,7 +47,7 @@ pub async fn sandbox_contract(provider: &dyn SandboxProvider) {
         files: bytes_come_back missing_directories_are_made appending_puts_at_the_end
             replacing_keeps_permissions a_link_inside_is_written_through
             a_directory_is_listed deleting_takes_whole_directories missing_files_are_named
-            a_file_is_read_only_up_to_the_limit;
+            a_file_is_read_only_up_to_the_limit syncing_keeps_what_was_written;
         confinement: links_outside_are_not_read links_outside_are_not_written
             deleting_does_not_follow_links pipes_and_directories_are_no_files;
         lifecycle: sandboxes_are_listed_with_labels sandboxes_are_apart

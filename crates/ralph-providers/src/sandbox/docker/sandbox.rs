@@ -12,7 +12,7 @@ use ralph_core::ports::{
 };
 use ralph_guest::files;
 use ralph_guest::running_time;
-use ralph_guest::wire::{Flow, Reply, Request, Stream, WriteWay};
+use ralph_guest::wire::{Failure, Flow, Reply, Request, Stream, WriteWay};
 use tokio::sync::Mutex;
 
 use super::container::Container;
@@ -313,6 +313,23 @@ impl Sandbox for DockerSandbox {
         self.have_done(("delete", path), &request, b"", Again::Once)
             .await?;
         Ok(())
+    }
+
+    async fn sync(&self) -> Result<(), SandboxError> {
+        let Answer { reply, .. } = self.ask(&Request::Sync, b"", Again::Once).await?;
+        match reply {
+            // A container that an earlier version of ralph created has a guest that does not know the
+            // request. Its work is imported and synced on the host all the same.
+            Reply::Done | Reply::Failed(Failure::System { number: None, .. }) => Ok(()),
+            Reply::Failed(failure) => {
+                Err(convert::refused("sync sandbox", &self.id.0, failure.into()))
+            }
+            Reply::Welcome(_)
+            | Reply::Ended(_)
+            | Reply::Stat(_)
+            | Reply::NotStarted(_)
+            | Reply::TooLarge { .. } => Err(unexpected("sync", &SandboxPath::repo())),
+        }
     }
 
     async fn remove(&self) -> Result<(), SandboxError> {

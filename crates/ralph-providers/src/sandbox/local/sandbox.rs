@@ -290,6 +290,13 @@ impl Sandbox for LocalSandbox {
             .map_err(|refusal| self.refused("delete", path, refusal))
     }
 
+    async fn sync(&self) -> Result<(), SandboxError> {
+        let place = self.place.clone();
+        in_background(move || Ok(place.sync()?))
+            .await
+            .map_err(|refusal| self.refused("sync", &SandboxPath::repo(), refusal))
+    }
+
     async fn remove(&self) -> Result<(), SandboxError> {
         command::kill(Owner::Sandbox(self.name)).await;
         let (root, name) = (self.root.clone(), self.name);

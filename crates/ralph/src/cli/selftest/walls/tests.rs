@@ -99,6 +99,9 @@ impl Sandbox for Scripted {
     async fn delete(&self, _: &SandboxPath) -> Result<(), SandboxError> {
         Ok(())
     }
+    async fn sync(&self) -> Result<(), SandboxError> {
+        Ok(())
+    }
     async fn remove(&self) -> Result<(), SandboxError> {
         Ok(())
     }

@@ -1,0 +1,80 @@
+//! The run's own repository at the start of a process: made, found complete, or made again.
+//!
+//! Everything that a record names was synced before the record. Where a disk lost it all the same, the
+//! commits come from the repository that they were pushed to or from the sandbox; a run whose commits are
+//! nowhere is paused.
+
+use ralph_core::event::Event;
+use ralph_core::id::CommitId;
+
+use crate::error::RunError;
+use crate::git::{GitError, HostRepo, SandboxGit, locks};
+use crate::journal::Journal;
+use crate::run::Outside;
+use crate::store::RunDir;
+
+/// Brings the run's repository to the commit that the journal names.
+pub(crate) async fn repository(
+    journal: &mut Journal,
+    outside: &Outside,
+    dir: &RunDir,
+    repo: &HostRepo,
+) -> Result<(), RunError> {
+    let state = journal.state();
+    let (plan, head) = (state.plan.clone(), state.head.clone());
+    locks::release(&dir.repo()).await?;
+    if repo.is_complete(&plan.base, &head).await {
+        // A crash may have come after the branch moved and before the record: the import is repeated.
+        return Ok(repo.set_branch(&plan.branch, &head).await?);
+    }
+    let was_there = dir.repo().exists();
+    let aside = dir.recovered().join(format!("repo-{}.git", state.epoch));
+    repo.move_aside(&aside)?;
+    repo.prepare(&plan.repo, &plan.base_branch, &plan.base, &plan.branch)
+        .await?;
+    if head != plan.base {
+        recover_commits(journal, outside, repo, &head).await?;
+        repo.set_branch(&plan.branch, &head).await?;
+    }
+    if was_there && head != plan.base {
+        let message = format!(
+            "the run's repository was damaged, as after a power cut; it was made again up to commit {}, the rest of it is in `{}`",
+            head.short(),
+            aside.display()
+        );
+        journal.append(Event::Notice { message })?;
+    }
+    Ok(())
+}
+
+/// Gets the commits of the run from wherever they are.
+async fn recover_commits(
+    journal: &Journal,
+    outside: &Outside,
+    repo: &HostRepo,
+    head: &CommitId,
+) -> Result<(), RunError> {
+    let state = journal.state();
+    let (plan, base) = (&state.plan, &state.plan.base);
+    // What goes wrong here is not the point: whether the commits are there afterwards is.
+    repo.recover_from(outside.scm.remote(), &plan.branch)
+        .await
+        .ok();
+    if repo.is_complete(base, head).await {
+        return Ok(());
+    }
+    if let Some(id) = &state.sandbox
+        && let Some(sandbox) = outside.sandboxes.attach(id).await?
+        && let Ok(pack) = SandboxGit::new(&*sandbox).pack(base, head).await
+    {
+        repo.recover_from_pack(&pack).await.ok();
+    }
+    if repo.is_complete(base, head).await {
+        return Ok(());
+    }
+    Err(GitError::Lost {
+        commit: head.short().to_owned(),
+        remote: outside.scm.remote().to_owned(),
+    }
+    .into())
+}
