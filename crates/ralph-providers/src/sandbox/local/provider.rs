@@ -106,10 +106,13 @@ impl LocalProvider {
     /// Makes a sandbox, or leaves nothing behind.
     fn make(&self, spec: &SandboxSpec) -> io::Result<(Name, Place)> {
         private_directory().recursive(true).create(&self.root)?;
-        let name = Name::random();
-        // First of all, because it fails if the name is taken.
-        private_directory().create(self.root.join(&name::id(name).0))?;
-        match self.furnish(name, spec) {
+        let name = self.free_name()?;
+        // The record first: a process that is killed in the middle then leaves no directory without labels,
+        // and whoever finds the labels knows which run it belongs to.
+        let made = Record::of(spec)
+            .store(&self.root, name)
+            .and_then(|()| self.furnish(name));
+        match made {
             Ok(place) => Ok((name, place)),
             Err(error) => {
                 let root = self.open_root()?;
@@ -120,8 +123,18 @@ impl LocalProvider {
         }
     }
 
-    fn furnish(&self, name: Name, spec: &SandboxSpec) -> io::Result<Place> {
-        Record::of(spec).store(&self.root, name)?;
+    /// Returns a name that no sandbox has.
+    fn free_name(&self) -> io::Result<Name> {
+        let name = Name::random();
+        match self.root.join(&name::id(name).0).symlink_metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(name),
+            Err(error) => Err(error),
+            Ok(_) => Err(ErrorKind::AlreadyExists.into()),
+        }
+    }
+
+    fn furnish(&self, name: Name) -> io::Result<Place> {
+        private_directory().create(self.root.join(&name::id(name).0))?;
         let dir = self.open_root()?.open_dir(&name::id(name).0)?;
         furnished(dir)
     }

@@ -1,6 +1,7 @@
 //! The file beside a sandbox's directory that says what it is marked with.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -8,11 +9,15 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::ports::{Labels, SandboxSpec};
 use ralph_guest::command::Name;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use super::name;
 
 const SUFFIX: &str = ".json";
+/// The end of the name of a record that is being written. Before it comes the number of the process.
+const NEW_SUFFIX: &str = ".new";
 
 /// What is known about a sandbox apart from its files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,23 +36,36 @@ impl Record {
 
     /// Writes the record so that it survives a power cut.
     pub(super) fn store(&self, root: &Path, name: Name) -> io::Result<()> {
-        let temporary = temporary(root, name);
+        let temporary = root.join(format!(
+            ".{}.{}{NEW_SUFFIX}",
+            name::id(name),
+            std::process::id()
+        ));
+        let stored = self
+            .write(&temporary)
+            .and_then(|()| fs::rename(&temporary, path(root, name)));
+        if stored.is_err() {
+            fs::remove_file(&temporary).ok();
+        }
+        stored?;
+        File::open(root)?.sync_all()
+    }
+
+    fn write(&self, file: &Path) -> io::Result<()> {
         let mut file = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(true)
             .mode(0o600)
-            .open(&temporary)?;
+            .open(file)?;
         file.write_all(&serde_json::to_vec(self)?)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path(root, name))?;
-        File::open(root)?.sync_all()
+        file.sync_all()
     }
 
     /// Reads the record of a sandbox. One that is missing or damaged, as after a crash in the middle
     /// of making the sandbox, says nothing: the sandbox can still be removed.
     pub(super) fn load(root: &Path, name: Name) -> io::Result<Self> {
-        for file in [path(root, name), temporary(root, name)] {
+        for file in [path(root, name), unfinished(root, name)] {
             match fs::read(file) {
                 Ok(bytes) => return Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -58,18 +76,19 @@ impl Record {
     }
 
     /// Removes the record of a sandbox, also one that a crash kept from getting its name; a missing
-    /// one is fine.
+    /// one is fine. Neither the record nor a directory that was removed before comes back after a power cut.
     pub(super) fn remove(root: &Path, name: Name) -> io::Result<()> {
-        for file in [path(root, name), temporary(root, name)] {
+        for file in [path(root, name), unfinished(root, name)] {
             match fs::remove_file(file) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 result => result?,
             }
         }
-        Ok(())
+        File::open(root)?.sync_all()
     }
 
-    /// Returns the names of all sandboxes that have a directory or a record.
+    /// Returns the names of all sandboxes that have a directory or a record. A record that a killed process
+    /// has not finished is removed: no sandbox was made for it yet.
     pub(super) fn names(root: &Path) -> io::Result<BTreeSet<Name>> {
         let entries = match fs::read_dir(root) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
@@ -77,7 +96,12 @@ impl Record {
         };
         let mut names = BTreeSet::new();
         for entry in entries {
-            let file = entry?.file_name();
+            let entry = entry?;
+            let file = entry.file_name();
+            if is_abandoned(&file) {
+                // Another process may have removed it just now.
+                fs::remove_file(entry.path()).ok();
+            }
             let id = file.to_str().unwrap_or_default().trim_start_matches('.');
             names.extend(name::parse(id.strip_suffix(SUFFIX).unwrap_or(id)));
         }
@@ -85,8 +109,17 @@ impl Record {
     }
 }
 
-/// Returns where a record is written before it gets its name.
-fn temporary(root: &Path, name: Name) -> PathBuf {
+/// Tells whether a file is a record that was never finished, of a process that has ended.
+fn is_abandoned(file: &OsStr) -> bool {
+    let writer = file
+        .to_str()
+        .and_then(|name| name.strip_suffix(NEW_SUFFIX)?.rsplit_once('.'))
+        .and_then(|(_, pid)| Pid::from_raw(pid.parse().ok()?));
+    writer.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
+}
+
+/// Returns where earlier versions wrote a record before it got its name.
+fn unfinished(root: &Path, name: Name) -> PathBuf {
     root.join(format!(".{}{SUFFIX}", name::id(name)))
 }
 

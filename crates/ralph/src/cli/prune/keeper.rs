@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ralph_core::ports::{Labels, Problem, SandboxError, SandboxId, SandboxProvider};
+use ralph_core::ports::{Labels, Problem, SandboxError, SandboxId, SandboxInfo, SandboxProvider};
 use ralph_providers::sandbox::{DockerProvider, Found};
 
 use super::rule::{Home, Maker};
@@ -59,14 +59,8 @@ impl Keeper {
             Self::Local(provider) => {
                 let infos = provider.list().await.map_err(problem)?;
                 let directory = wiring.state.sandboxes();
-                let seen = infos.into_iter().map(|info| Seen {
-                    age: age(&directory.join(format!("{}.json", info.id))),
-                    id: info.id,
-                    labels: info.labels,
-                    home: Home::Ours,
-                    maker: Maker::Untold,
-                });
-                Ok(seen.collect())
+                let seen = infos.into_iter();
+                Ok(seen.map(|info| of_directory(info, &directory)).collect())
             }
         }
     }
@@ -80,6 +74,27 @@ impl Keeper {
                 None => Ok(()),
             },
         }
+    }
+}
+
+/// A local sandbox has a record beside its directory; one without it was never finished.
+fn of_directory(info: SandboxInfo, sandboxes: &Path) -> Seen {
+    let id = &info.id;
+    let recorded = age(&sandboxes.join(format!("{id}.json")));
+    let unfinished = || {
+        let names = [format!(".{id}.json"), id.to_string()];
+        names.iter().find_map(|name| age(&sandboxes.join(name)))
+    };
+    Seen {
+        maker: if recorded.is_some() {
+            Maker::Untold
+        } else {
+            Maker::Unfinished
+        },
+        age: recorded.or_else(unfinished),
+        id: info.id,
+        labels: info.labels,
+        home: Home::Ours,
     }
 }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 /// How old a sandbox without a run must be, where it is not told who made it. What makes such
 /// sandboxes takes minutes.
 const NOBODYS: Duration = Duration::from_hours(1);
+/// How old a sandbox must be that has no record yet. Creating one takes milliseconds.
+const UNFINISHED: Duration = Duration::from_mins(1);
 
 /// Whose state directory a sandbox belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub(super) enum Maker {
     MayLive,
     /// It is not told. The sandbox is on this machine, where runs are held by locks.
     Untold,
+    /// It has not finished the sandbox: there is no record beside the directory.
+    Unfinished,
 }
 
 /// How the run of a sandbox stands.
@@ -122,6 +126,8 @@ pub(super) enum Stale {
     Homeless,
     /// It has no run, and nobody uses it.
     Nobodys,
+    /// The process that created it was killed in the middle.
+    Unfinished,
     /// Its run is gone.
     Gone,
     /// Its run has ended.
@@ -141,7 +147,7 @@ pub(super) fn judge(known: &Known, patience: &Patience) -> Verdict {
         // A directory of another machine is never here.
         Home::Missing => match known.maker {
             Maker::Ended => Verdict::Remove(Stale::Homeless),
-            Maker::MayLive | Maker::Untold => Verdict::Keep(Kept::MayBeUsed),
+            Maker::MayLive | Maker::Untold | Maker::Unfinished => Verdict::Keep(Kept::MayBeUsed),
         },
     }
 }
@@ -153,8 +159,14 @@ fn judge_ours(known: &Known, patience: &Patience) -> Verdict {
         (Standing::Unreadable, _) => Verdict::Keep(Kept::Unreadable),
         // Two machines may have directories of the same name, and one engine for both.
         (Standing::Gone | Standing::NoRun, Maker::MayLive) => Verdict::Keep(Kept::MayBeUsed),
-        (Standing::Gone, Maker::Ended | Maker::Untold) => Verdict::Remove(Stale::Gone),
+        (Standing::Gone, Maker::Ended | Maker::Untold | Maker::Unfinished) => {
+            Verdict::Remove(Stale::Gone)
+        }
         (Standing::NoRun, Maker::Untold) if !old => Verdict::Keep(Kept::MayBeUsed),
+        (Standing::NoRun, Maker::Unfinished) if known.age.is_some_and(|age| age < UNFINISHED) => {
+            Verdict::Keep(Kept::MayBeUsed)
+        }
+        (Standing::NoRun, Maker::Unfinished) => Verdict::Remove(Stale::Unfinished),
         (Standing::NoRun, Maker::Ended | Maker::Untold) => Verdict::Remove(Stale::Nobodys),
         (Standing::Ended(ago), _) if ago < patience.look => Verdict::Keep(Kept::ForALook),
         (Standing::Ended(_), _) => Verdict::Remove(Stale::Ended),
@@ -185,6 +197,7 @@ impl fmt::Display for Stale {
         f.write_str(match self {
             Self::Homeless => "its state directory no longer exists",
             Self::Nobodys => "it belongs to no run, and nobody uses it",
+            Self::Unfinished => "the process that created it was killed before it was ready",
             Self::Gone => "its run no longer exists",
             Self::Ended => "its run has ended",
             Self::Unused => "its run goes on without it",

@@ -117,6 +117,34 @@ fn stale_sandboxes_are_told_and_then_removed() {
     assert_eq!(report["removed"], json!([waiting]));
 }
 
+/// What a process leaves that is killed while it creates a sandbox: the beginning of a record, and by
+/// earlier versions a directory without any record.
+#[test]
+fn sandboxes_that_were_never_finished_are_removed() {
+    let ralph = Ralph::new();
+    let sandboxes = ralph.state().sandboxes();
+    fs::create_dir_all(sandboxes.join("local-000000000001/repo")).unwrap();
+    fs::write(sandboxes.join(".local-000000000002.json"), "").unwrap();
+    // No process has this number.
+    fs::write(sandboxes.join(".local-000000000003.2147483647.new"), "{").unwrap();
+    let prune = || ralph.json(&["prune-sandboxes", "--type", "local", "--json"]);
+    let young = prune();
+    let why = "the process that made it may still use it";
+    let ids = ["local-000000000001", "local-000000000002"].map(|id| SandboxId(id.into()));
+    let kept = all(ids.each_ref().map(|id| entry(id, None, why)));
+    assert_eq!(sorted(&young["kept"]), kept);
+
+    let before = SystemTime::now() - Duration::from_mins(2);
+    for name in ["local-000000000001", ".local-000000000002.json"] {
+        let file = File::open(sandboxes.join(name)).unwrap();
+        file.set_modified(before).unwrap();
+    }
+    let why = "the process that created it was killed before it was ready";
+    let removed = all(ids.each_ref().map(|id| entry(id, None, why)));
+    assert_eq!(sorted(&prune()["removed"]), removed);
+    assert_eq!(fs::read_dir(&sandboxes).unwrap().count(), 0);
+}
+
 #[test]
 fn without_an_engine_the_local_ones_are_still_looked_at() {
     let ralph = Ralph::new();

@@ -6,7 +6,12 @@ const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 
 const HOMES: [Home; 4] = [Home::Ours, Home::Another, Home::Missing, Home::Untold];
-const MAKERS: [Maker; 3] = [Maker::Ended, Maker::MayLive, Maker::Untold];
+const MAKERS: [Maker; 4] = [
+    Maker::Ended,
+    Maker::MayLive,
+    Maker::Untold,
+    Maker::Unfinished,
+];
 const STANDINGS: [Standing; 7] = [
     Standing::NoRun,
     Standing::Gone,
@@ -76,6 +81,34 @@ fn a_sandbox_without_a_run_or_a_maker_is_nobodys_after_an_hour() {
         };
         let verdict = judge(&known, &Patience::of_a_run());
         assert_eq!(verdict, expected, "{age:?}");
+    }
+}
+
+/// Creating a sandbox takes milliseconds, so one without a record is soon known to be abandoned.
+#[test]
+fn an_unfinished_sandbox_is_removed_after_a_minute() {
+    let minute = Duration::from_mins(1);
+    for (age, standing, expected) in [
+        (
+            Some(minute / 2),
+            Standing::NoRun,
+            Verdict::Keep(Kept::MayBeUsed),
+        ),
+        (
+            Some(minute),
+            Standing::NoRun,
+            Verdict::Remove(Stale::Unfinished),
+        ),
+        (None, Standing::NoRun, Verdict::Remove(Stale::Unfinished)),
+        (None, Standing::Gone, Verdict::Remove(Stale::Gone)),
+        (Some(minute), Standing::Held, Verdict::Keep(Kept::Held)),
+    ] {
+        let known = Known {
+            age,
+            ..known(Home::Ours, Maker::Unfinished, standing)
+        };
+        let verdict = judge(&known, &Patience::of_a_run());
+        assert_eq!(verdict, expected, "{age:?} {standing:?}");
     }
 }
 
