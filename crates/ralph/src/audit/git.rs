@@ -45,7 +45,7 @@ pub(super) struct Commit {
 }
 
 impl Git<'_> {
-    fn run(&self, args: &[&OsStr]) -> Result<Output, GitError> {
+    pub(super) fn run(&self, args: &[&OsStr]) -> Result<Output, GitError> {
         Command::new("git")
             .args(["-c", "safe.directory=*"])
             .args(args)

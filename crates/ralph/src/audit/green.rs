@@ -199,7 +199,7 @@ fn remote(evidence: &Evidence<'_>, branch: &str, head: &str, findings: &mut Find
     }
 }
 
-fn on_this_machine(address: &str) -> Option<PathBuf> {
+pub(super) fn on_this_machine(address: &str) -> Option<PathBuf> {
     let path = Path::new(address.strip_prefix("file://").unwrap_or(address));
     path.is_absolute().then(|| path.to_owned())
 }

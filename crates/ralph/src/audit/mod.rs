@@ -22,6 +22,7 @@
 //! | INT | `intents` | every intent has its outcome |
 //! | GUT | `circling` | circling is measured and answered |
 //! | FIL | `files` | the other files are as they were recorded |
+//! | DEL | `delivered` | the objects of what was pushed are there and are what their ids say |
 //!
 //! `journal`, `seal`, `task`, `boxes`, `git` and `digest` read the evidence, `evidence` holds it, `report` is the answer.
 
@@ -31,6 +32,7 @@ mod budgets;
 mod circling;
 mod commits;
 mod contract;
+mod delivered;
 mod digest;
 mod evidence;
 mod files;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::evidence::Evidence;
 use super::report::{Audit, Check, Outcome};
 use super::{
-    append_only, budgets, circling, commits, contract, files, green, intents, iterations, orphans,
-    pulls, secrets, states, writers,
+    append_only, budgets, circling, commits, contract, delivered, files, green, intents,
+    iterations, orphans, pulls, secrets, states, writers,
 };
 
 /// How often a run that moves on meanwhile is looked at again.
@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 type Look = fn(&Evidence<'_>) -> Outcome;
 
-const CHECKS: [(&str, &str, Look); 14] = [
+const CHECKS: [(&str, &str, Look); 15] = [
     ("I1", "no lost iteration", iterations::check),
     ("I2", "append-only", append_only::check),
     ("I3", "no doubled commit", commits::check),
@@ -33,6 +33,7 @@ const CHECKS: [(&str, &str, Look); 14] = [
     ("INT", "every intent has an outcome", intents::check),
     ("GUT", "circling is measured and answered", circling::check),
     ("FIL", "the files are as recorded", files::check),
+    ("DEL", "delivered commits are complete", delivered::check),
 ];
 
 /// Checks every promise about a run. It changes nothing.

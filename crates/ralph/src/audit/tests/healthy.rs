@@ -31,7 +31,8 @@ N/A  GUT circling is measured and answered
          no iteration was measured
 N/A  FIL the files are as recorded
          no record says what its files were
-run 260301-080000-00af: 12 passed, 0 failed, 2 not applicable
+PASS DEL delivered commits are complete
+run 260301-080000-00af: 13 passed, 0 failed, 2 not applicable
 
 "]]
     );
@@ -173,7 +174,7 @@ fn a_directory_without_a_run_is_not_green() {
 fn a_missing_git_is_told() {
     let world = World::succeeded();
     let audit = audit(&world.run_dir(), &world.state_dir(), "/nowhere", &[]);
-    assert_eq!(failed(&audit), ["I3", "I12"]);
+    assert_eq!(failed(&audit), ["I3", "I12", "DEL"]);
     let finding = &audit.checks[2].findings[0];
     assert!(
         finding.starts_with("repo.git cannot be read: cannot run git:"),

@@ -3,5 +3,6 @@
 mod case;
 mod circling;
 mod conduct;
+mod delivered;
 mod delivery;
 mod files;

@@ -1,0 +1,61 @@
+//! Branches whose commits are there by name, and whose objects are not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::case::{Case, case, see};
+use crate::audit::tests::world::{BRANCH, World, git};
+
+/// Returns the file of an object.
+fn object(repo: &Path, name: &str) -> PathBuf {
+    let id = git(repo, &["rev-parse", name]);
+    let (directory, file) = id.split_at(2);
+    repo.join("objects").join(directory).join(file)
+}
+
+/// Empties a file, as a power cut does that comes after its name and before its content.
+fn empty(file: &Path) {
+    fs::remove_file(file).unwrap();
+    fs::write(file, "").unwrap();
+}
+
+const DAMAGED_OBJECTS: &[Case] = &[
+    case(
+        "DEL",
+        "an empty commit in the user's repository",
+        "origin.git`: error:",
+        |world| empty(&object(&world.origin(), &world.commits[1])),
+    ),
+    case(
+        "DEL",
+        "a missing commit in the user's repository",
+        "is not complete in `",
+        |world| fs::remove_file(object(&world.origin(), &world.commits[0])).unwrap(),
+    ),
+];
+
+#[test]
+fn damaged_objects() {
+    see(DAMAGED_OBJECTS);
+}
+
+/// The commits themselves are read by other checks, too.
+#[test]
+fn damaged_objects_of_the_run() {
+    let world = World::succeeded();
+    empty(&object(&world.repo(), &world.commits[0]));
+    let audit = world.audit();
+    let found = audit.checks.iter().find(|check| check.id == "DEL").unwrap();
+    let expected = "is not complete in repo.git: error:";
+    assert!(found.findings[0].contains(expected), "{}", audit.render());
+}
+
+/// What the user does to the branch afterwards is no damage.
+#[test]
+fn a_branch_that_was_deleted_is_not_damaged() {
+    let world = World::succeeded();
+    let branch = format!("refs/heads/{}", BRANCH);
+    git(&world.origin(), &["update-ref", "-d", &branch]);
+    let audit = world.audit();
+    assert!(audit.is_green(), "{}", audit.render());
+}
