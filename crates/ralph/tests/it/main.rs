@@ -43,6 +43,8 @@ mod odd_repositories;
 mod old_git;
 mod performed;
 mod poisoned;
+#[cfg(target_os = "linux")]
+mod power_loss;
 mod project;
 mod proxy;
 mod reading;

@@ -100,6 +100,40 @@ pub(crate) fn short_way() -> Value {
     reply("Do it all", &actions, &["M1.1", "M1.2", "M2.1", "M1", "M2"])
 }
 
+/// Returns an iteration that writes, runs and commits something and then gives up.
+pub(crate) fn gives_up() -> Value {
+    let actions = json!([
+        patch(),
+        write("names.txt", "Ann\n"),
+        append("names.txt", "Bob\n"),
+        run("mkdir -p made/deep; echo built > made/deep/file; mv made moved; ln -s moved link"),
+        commit("Greet by name"),
+        {"type": "stop_failure", "reason": "it is too hard"},
+    ]);
+    reply("Give up", &actions, &[])
+}
+
+/// Returns two iterations that both commit, with a command and a check in between.
+pub(crate) fn two_commits() -> Vec<Value> {
+    let greet = json!([
+        patch(),
+        write("names.txt", "Ann\n"),
+        append("names.txt", "Bob\n"),
+        run("sh greet.sh Ann; echo built > build.txt"),
+        commit("Greet by name"),
+    ]);
+    let names = json!([
+        append("names.txt", "Cem\n"),
+        write("NOTES.md", "The names are in a file.\n"),
+        commit("Know three names"),
+        stop(),
+    ]);
+    vec![
+        reply("Greet by name", &greet, &["M1.1"]),
+        reply("Complete it", &names, &["M1.2", "M1", "M2.1", "M2"]),
+    ]
+}
+
 /// Returns six iterations with every kind of action, and with mistakes: an unreadable reply, red
 /// tests, claims that do not hold, an early success, a patch that does not fit, a commit of one of
 /// two files.

@@ -68,6 +68,12 @@ impl Stage {
         stage
     }
 
+    /// Returns the directories that a run writes to: the state directory and the project.
+    pub(crate) fn roots(&self) -> [PathBuf; 2] {
+        let home = self.ralph.state().root().to_owned();
+        [home, self.ralph.project().canonicalize().unwrap()]
+    }
+
     /// Returns a command line of ralph in the project.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         self.ralph.command(args)

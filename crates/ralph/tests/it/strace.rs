@@ -31,6 +31,15 @@ impl Point {
         }
     }
 
+    /// Runs a command whose call fails with an input/output error, as on a broken disk, and returns what it
+    /// printed.
+    pub(crate) fn fail(&self, command: &Command) -> std::process::Output {
+        let Self { call, nth } = self;
+        let inject = format!("inject={call}:error=EIO:when={nth}");
+        let trace = format!("trace={call}");
+        strace(&["-o", "/dev/null", "-e", &trace, "-e", &inject], command)
+    }
+
     /// Runs a command until it is about to make the call; there it is killed. Returns how it ended.
     pub(crate) fn kill(&self, command: &Command) -> ExitStatus {
         let Self { call, nth } = self;
@@ -102,12 +111,33 @@ impl Undisturbed {
 
     /// Returns the points of these calls between two events.
     pub(crate) fn between(&self, first: usize, second: usize, call: &str) -> Vec<Point> {
+        self.points_between(first, second, |name, _| name == call)
+    }
+
+    /// Returns the points of all calls between two events with these words in their arguments.
+    pub(crate) fn between_in(&self, first: usize, second: usize, words: &str) -> Vec<Point> {
+        self.points_between(first, second, |_, arguments| arguments.contains(words))
+    }
+
+    fn points_between(
+        &self,
+        first: usize,
+        second: usize,
+        wanted: impl Fn(&str, &str) -> bool,
+    ) -> Vec<Point> {
         let span = self.sync_of(first)..self.sync_of(second);
-        let found = self.positions(|name, _| name == call).into_iter();
+        let found = self.positions(wanted).into_iter();
         found
             .filter(|position| span.contains(position))
             .map(|position| self.point(position))
             .collect()
+    }
+
+    /// Returns the points at which the last records of the journal are synced.
+    pub(crate) fn last_syncs(&self, count: usize) -> Vec<Point> {
+        let events = self.events.len();
+        let last = (events - count)..events;
+        last.map(|index| self.point(self.sync_of(index))).collect()
     }
 
     fn sync_of(&self, index: usize) -> usize {
@@ -125,9 +155,10 @@ impl Undisturbed {
         self.point(found[found.len() - 1] + 1)
     }
 
-    /// Returns points that are spread evenly over all calls but those that write the journal.
+    /// Returns points that are spread evenly over all calls but those that write the journal; at most all.
     pub(crate) fn spread(&self, count: usize) -> Vec<Point> {
         let others = self.positions(|name, _| name != "fdatasync");
+        let count = count.min(others.len());
         let place = |i: usize| others[others.len() * (2 * i + 1) / (2 * count)];
         (0..count).map(|i| self.point(place(i))).collect()
     }

@@ -35,6 +35,12 @@ impl From<Output> for Seen {
     }
 }
 
+/// Returns how many cases a script asks for by a variable.
+pub(crate) fn wanted(variable: &str, usual: usize) -> usize {
+    let value = std::env::var_os(variable).and_then(|value| value.into_string().ok());
+    value.and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
 /// The program with a state directory and a working directory of its own.
 pub(crate) struct Ralph {
     home: TempDir,

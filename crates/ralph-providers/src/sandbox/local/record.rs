@@ -84,7 +84,10 @@ impl Record {
                 result => result?,
             }
         }
-        File::open(root)?.sync_all()
+        match File::open(root) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            directory => directory?.sync_all(),
+        }
     }
 
     /// Returns the names of all sandboxes that have a directory or a record. A record that a killed process

@@ -3,6 +3,7 @@
 use super::end::{ends_the_same, find, for_each, kill_after};
 use crate::stage::Stage;
 use crate::strace::{Point, Undisturbed};
+use crate::support::wanted;
 
 #[test]
 fn after_a_record_of_any_kind() {
@@ -35,11 +36,31 @@ fn after_a_record_of_any_kind() {
     });
 }
 
+/// `scripts/power-loss kills` asks for all of them.
 #[test]
 fn between_two_records() {
-    for_each(&Undisturbed::get().spread(7), |point| {
+    let points = Undisturbed::get().spread(wanted("RALPH_CRASH_POINTS", 7));
+    for_each(&points, |point| {
         let stage = Stage::new();
         assert_eq!(point.kill(&stage.start()).code(), None, "{point:?}");
+        ends_the_same(&stage, &format!("{point:?}"));
+    });
+}
+
+/// Half a sandbox is found by its labels, or is nothing but the beginning of a record.
+#[test]
+fn while_a_sandbox_is_created() {
+    let opened = find("status_changed", "status", "preparing", 1);
+    let created = find("sandbox_created", "purpose", "work", 1);
+    let points = Undisturbed::get().between_in(opened, created, "/sandboxes");
+    assert!(points.len() >= 5, "{points:?}");
+    for_each(&points, |point| {
+        let stage = Stage::new();
+        assert_eq!(point.kill(&stage.start()).code(), None, "{point:?}");
+        let pruned = stage.run(&["prune-sandboxes", "--type", "local"]);
+        assert_eq!(pruned.code, 0, "{point:?}: {pruned:?}");
+        let left = std::fs::read_dir(stage.sandboxes()).into_iter().flatten();
+        assert_eq!(left.count(), 0, "{point:?}: {pruned:?}");
         ends_the_same(&stage, &format!("{point:?}"));
     });
 }

@@ -54,7 +54,7 @@ fn damaged_objects_of_the_run() {
 #[test]
 fn a_branch_that_was_deleted_is_not_damaged() {
     let world = World::succeeded();
-    let branch = format!("refs/heads/{}", BRANCH);
+    let branch = format!("refs/heads/{BRANCH}");
     git(&world.origin(), &["update-ref", "-d", &branch]);
     let audit = world.audit();
     assert!(audit.is_green(), "{}", audit.render());

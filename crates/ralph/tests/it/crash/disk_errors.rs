@@ -1,0 +1,33 @@
+//! A disk that does not take a record of the journal.
+
+use super::end::{ends_the_same, for_each};
+use crate::stage::Stage;
+use crate::strace::Undisturbed;
+use crate::support::Seen;
+
+/// The kernel reports a failed sync once; a second one that succeeds proves nothing. So the run ends there, says
+/// so, and never reports a success that may not be on disk.
+#[test]
+fn a_failed_sync_of_the_journal_is_final() {
+    let points = Undisturbed::get().last_syncs(8);
+    for_each(&points, |point| {
+        let stage = Stage::new();
+        let seen = Seen::from(point.fail(&stage.start()));
+        let case = format!("{point:?}: {seen:?}");
+        assert_eq!(seen.code, 1, "{case}");
+        let lines: Vec<&str> = seen.stderr.lines().collect();
+        assert_eq!(lines.len(), 1, "{case}");
+        for part in [
+            "ralph: run `",
+            "` cannot go on — cannot append to `",
+            "/journal.jsonl`: ",
+            "— the disk reports an error: ",
+        ] {
+            assert!(lines[0].contains(part), "{case}");
+        }
+        assert!(!seen.stdout.contains("succeeded"), "{case}");
+        let shown = stage.shown().unwrap();
+        assert_eq!(shown["status"], "interrupted", "{case}");
+        ends_the_same(&stage, &case);
+    });
+}

@@ -1,0 +1,93 @@
+//! Repositories that a disk has lost parts of, though they were synced.
+
+use std::fs;
+use std::path::Path;
+
+use super::end::{ends_the_same, find, for_each, kill_after};
+use crate::stage::{BRANCH, Stage};
+
+type Damage = fn(&Path);
+
+/// What can become of the run's repository.
+const DAMAGES: [(&str, Damage); 6] = [
+    ("all of it", |repo| fs::remove_dir_all(repo).unwrap()),
+    ("HEAD", |repo| fs::write(repo.join("HEAD"), "").unwrap()),
+    ("its objects", |repo| {
+        fs::remove_dir_all(repo.join("objects")).unwrap();
+    }),
+    ("the newest pack", |repo| {
+        let packs = fs::read_dir(repo.join("objects/pack")).unwrap();
+        let packs = packs.map(|entry| entry.unwrap().path());
+        let newest = packs
+            .filter(|path| path.extension().is_some_and(|end| end == "pack"))
+            .max_by_key(|path| fs::metadata(path).unwrap().modified().unwrap());
+        fs::remove_file(newest.unwrap()).unwrap();
+    }),
+    ("the content of its branch", |repo| {
+        fs::write(repo.join("refs/heads").join(BRANCH), "").unwrap();
+    }),
+    ("its branch", |repo| {
+        fs::remove_file(repo.join("refs/heads").join(BRANCH)).unwrap();
+    }),
+];
+
+/// Nothing was pushed yet, so the commits are nowhere but in the sandbox.
+#[test]
+fn from_the_sandbox() {
+    for_each(&DAMAGES, |(what, damage)| {
+        let stage = Stage::new();
+        kill_after(&stage, find("commits_imported", "", "", 1));
+        damage(&stage.dir().repo());
+        let seen = stage.run(&["resume", "last"]);
+        assert_eq!(seen.code, 0, "{what}: {seen:?}");
+        ends_the_same(&stage, what);
+    });
+}
+
+/// Without the sandbox they come from the user's repository.
+#[test]
+fn from_the_users_repository() {
+    let stage = Stage::new();
+    kill_after(&stage, find("pushed", "", "", 1));
+    let head = stage.dir().state().unwrap().head;
+    fs::remove_dir_all(stage.sandbox()).unwrap();
+    fs::remove_dir_all(stage.dir().repo().join("objects")).unwrap();
+    stage.run(&["resume", "last"]);
+    let told = stage.events();
+    let notice = told.iter().find(|event| event["type"] == "notice").unwrap();
+    let words = format!("it was made again up to commit {}", head.short());
+    let message = notice["message"].as_str().unwrap();
+    assert!(message.contains(&words), "{message}");
+    assert!(stage.dir().recovered().join("repo-2.git").exists());
+}
+
+/// Commits that are nowhere pause the run: nothing is begun again from the base in silence.
+#[test]
+fn from_nowhere() {
+    let stage = Stage::new();
+    kill_after(&stage, find("commits_imported", "", "", 1));
+    let head = stage.dir().state().unwrap().head;
+    fs::remove_dir_all(stage.sandbox()).unwrap();
+    fs::remove_dir_all(stage.dir().repo()).unwrap();
+    let seen = stage.run(&["resume", "last"]);
+    assert_eq!(seen.code, 11, "{seen:?}");
+    let words = format!("commit {} of the run is lost", head.short());
+    assert!(seen.stdout.contains(&words), "{seen:?}");
+    let shown = stage.shown().unwrap();
+    assert_eq!(shown["status"], "paused");
+}
+
+/// The power went while the branch was pushed: it names a commit that is not there.
+#[test]
+fn a_branch_without_objects_in_the_users_repository() {
+    let stage = Stage::new();
+    kill_after(&stage, find("push_started", "", "", 1));
+    let head = stage.dir().state().unwrap().head;
+    let [_, project] = stage.roots();
+    let branch = project.join(".git/refs/heads").join(BRANCH);
+    fs::create_dir_all(branch.parent().unwrap()).unwrap();
+    fs::write(&branch, format!("{head}\n")).unwrap();
+    let seen = stage.run(&["resume", "last"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    ends_the_same(&stage, "a branch without objects");
+}

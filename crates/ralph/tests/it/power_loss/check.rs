@@ -1,0 +1,166 @@
+//! Compares what a power cut left with what the journal says.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::disk::Disk;
+use crate::stage::{BRANCH, Stage};
+
+/// What was acknowledged before the cut: every record whose sync had ended.
+pub(super) struct Acknowledged {
+    journal: PathBuf,
+    bytes: Vec<u8>,
+    events: Vec<Value>,
+}
+
+impl Acknowledged {
+    /// Reads the journal as far as it is durable.
+    pub(super) fn read(disk: &Disk, journal: &Path) -> Self {
+        let bytes = disk.file(journal).map(|file| file.durable.clone());
+        let bytes = bytes.unwrap_or_default();
+        let lines = bytes.split(|byte| *byte == b'\n');
+        let events: Vec<Value> = lines
+            .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
+            .map(|mut record| record["event"].take())
+            .collect();
+        Self {
+            journal: journal.to_owned(),
+            bytes,
+            events,
+        }
+    }
+
+    /// Tells whether the first record is known to be acknowledged, because others follow.
+    fn has_begun(&self) -> bool {
+        self.events.len() > 1
+    }
+
+    fn last(&self, kind: &str) -> Option<(usize, &Value)> {
+        let mut events = self.events.iter().enumerate();
+        events.rfind(|(_, event)| event["type"] == kind)
+    }
+
+    /// Returns what is missing on the disk.
+    pub(super) fn missing(&self, stage: &Stage) -> Vec<String> {
+        let mut missing = Vec::new();
+        if !self.has_begun() {
+            return missing;
+        }
+        let kept = std::fs::read(&self.journal).unwrap_or_default();
+        if !kept.starts_with(&self.bytes) {
+            missing.push("records of the journal".to_owned());
+        }
+        let [home, project] = stage.roots();
+        let own = self.journal.with_file_name("repo.git");
+        let base = self.events[0]["plan"]["base"].as_str().unwrap().to_owned();
+        let mut expect = |what: &str, repo: &Path, range: &str| {
+            if let Some(why) = damage(repo, range) {
+                missing.push(format!("{what} in {}: {why}", repo.display()));
+            }
+        };
+        for kind in ["workspace_ready", "commits_imported"] {
+            if let Some((_, event)) = self.last(kind) {
+                expect(kind, &own, &format!("{base}..{}", id(event, "head")));
+            }
+        }
+        if let Some((_, event)) = self.last("workspace_ready") {
+            expect(
+                "the base",
+                &own,
+                &format!("--no-walk {}", id(event, "head")),
+            );
+        }
+        if let Some((_, event)) = self.last("pushed") {
+            expect(
+                "pushed",
+                &project,
+                &format!("{base}..{}", id(event, "head")),
+            );
+            expect("the branch", &project, BRANCH);
+        }
+        if let Some((_, event)) = self.last("state_saved") {
+            expect("state_saved", &project, &id(event, "commit"));
+        }
+        if let Some((commit, sandbox)) = self.commit_in_sandbox() {
+            let repo = home.join("sandboxes").join(sandbox).join("repo");
+            expect("commit", &repo, &format!("{base}..{commit}"));
+        }
+        missing
+    }
+
+    /// Returns the last commit that an action made and that the host has not imported, with its sandbox.
+    fn commit_in_sandbox(&self) -> Option<(String, String)> {
+        let imported = self.last("commits_imported").map_or(0, |(place, _)| place);
+        let commits = self.events.iter().skip(imported);
+        let mut commits = commits
+            .filter(|event| event["type"] == "action_finished" && event["action"] == "commit");
+        let commit = commits.next_back()?["detail"].as_str()?;
+        let sandbox = self
+            .events
+            .iter()
+            .rfind(|event| event["type"] == "sandbox_created" && event["purpose"] == "work")?;
+        let commit = commit.strip_prefix("commit ")?.get(..40)?;
+        Some((commit.to_owned(), id(sandbox, "sandbox")))
+    }
+}
+
+fn id(event: &Value, key: &str) -> String {
+    event[key].as_str().unwrap_or_default().to_owned()
+}
+
+/// Returns what is wrong with the objects of a range; each is read and compared with its id.
+fn damage(repo: &Path, range: &str) -> Option<String> {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(repo)
+        .args([
+            "-c",
+            "safe.directory=*",
+            "rev-list",
+            "--verify-objects",
+            "--quiet",
+        ])
+        .args(range.split(' '))
+        .env("GIT_CEILING_DIRECTORIES", repo.parent().unwrap())
+        .output()
+        .unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    let is_whole = output.status.success() && !words.contains("error:");
+    (!is_whole).then_some(words)
+}
+
+/// Continues what is left to its end and returns what is wrong with it then.
+pub(super) fn continued(stage: &Stage, expected: &[String]) -> Vec<String> {
+    let args = match stage.shown() {
+        None => vec!["run", "--model", "scripted:replies.jsonl"],
+        Some(shown) if shown["status"] == "succeeded" => Vec::new(),
+        Some(_) => vec!["resume", "last"],
+    };
+    let mut wrong = Vec::new();
+    for args in [args, vec!["audit", "last"]] {
+        let seen = (!args.is_empty()).then(|| stage.run(&args));
+        if let Some(seen) = seen.filter(|seen| seen.code != 0) {
+            wrong.push(format!(
+                "{args:?} ended with {}: {}{}",
+                seen.code, seen.stdout, seen.stderr
+            ));
+        }
+    }
+    // A commit that was not acknowledged may be made in another way; its files are the same in the end.
+    let tree = |commits: &[String]| {
+        commits
+            .first()
+            .and_then(|line| line.get(..40).map(str::to_owned))
+    };
+    let commits = if wrong.is_empty() {
+        stage.commits(BRANCH)
+    } else {
+        expected.to_vec()
+    };
+    if tree(&commits) != tree(expected) {
+        wrong.push(format!("the branch has other files: {commits:?}"));
+    }
+    wrong
+}

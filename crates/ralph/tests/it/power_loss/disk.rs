@@ -1,0 +1,366 @@
+//! A disk in memory: what programs see, and what a power cut would leave for sure.
+//!
+//! The content of a file is durable after a sync of the file, names after a sync of their directory (a rename
+//! after a sync of the directory that it goes to), and everything after a sync of the file system.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::trace::Op;
+
+pub(super) type Id = usize;
+pub(super) type Names = BTreeMap<String, Id>;
+
+#[derive(Debug, Clone)]
+pub(super) enum Node {
+    File(FileNode),
+    Directory { seen: Names, durable: Names },
+    Link(String),
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct FileNode {
+    pub(super) seen: Vec<u8>,
+    pub(super) durable: Vec<u8>,
+    /// What was done to it since the last sync.
+    pub(super) pending: Vec<Change>,
+    cursor: Option<usize>,
+    /// Whether its writer puts everything at the end; others may read from anywhere.
+    grows: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Change {
+    Write(usize, Vec<u8>),
+    Truncate(usize),
+}
+
+impl Change {
+    pub(super) fn apply(&self, content: &mut Vec<u8>) {
+        match self {
+            Self::Write(at, bytes) => {
+                let end = at + bytes.len();
+                content.resize(content.len().max(end), 0);
+                content[*at..end].copy_from_slice(bytes);
+            }
+            Self::Truncate(length) => content.resize(*length, 0),
+        }
+    }
+}
+
+/// A change of names that is durable when its directory was synced. All of it reaches the disk, or nothing.
+#[derive(Debug, Clone)]
+pub(super) struct Renaming {
+    directory: Id,
+    set: Option<(Id, String, Id)>,
+    removed: Option<(Id, String, Id)>,
+}
+
+impl Renaming {
+    /// Does the same to other names, which may lack what came before.
+    pub(super) fn apply(&self, names: &mut impl FnMut(Id, &mut dyn FnMut(&mut Names))) {
+        if let Some((directory, name, id)) = &self.removed {
+            names(*directory, &mut |names| {
+                if names.get(name) == Some(id) {
+                    names.remove(name);
+                }
+            });
+        }
+        if let Some((directory, name, id)) = &self.set {
+            names(*directory, &mut |names| {
+                names.insert(name.clone(), *id);
+            });
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Disk {
+    pub(super) nodes: Vec<(u32, Node)>,
+    pub(super) roots: Vec<(PathBuf, Id)>,
+    pub(super) pending: Vec<Renaming>,
+}
+
+impl Disk {
+    /// Reads directories; everything in them is durable.
+    pub(super) fn read(roots: &[PathBuf]) -> Self {
+        let mut disk = Self::default();
+        for root in roots {
+            let id = disk.read_node(root);
+            disk.roots.push((root.clone(), id));
+        }
+        disk
+    }
+
+    fn read_node(&mut self, path: &Path) -> Id {
+        let metadata = fs::symlink_metadata(path).unwrap();
+        let node = if metadata.is_dir() {
+            let mut names = Names::new();
+            for entry in fs::read_dir(path).unwrap() {
+                let name = entry.unwrap().file_name().into_string().unwrap();
+                let id = self.read_node(&path.join(&name));
+                names.insert(name, id);
+            }
+            Node::Directory {
+                seen: names.clone(),
+                durable: names,
+            }
+        } else if metadata.is_symlink() {
+            let target = fs::read_link(path).unwrap();
+            Node::Link(target.to_str().unwrap().to_owned())
+        } else {
+            let seen = fs::read(path).unwrap();
+            let durable = seen.clone();
+            Node::File(FileNode {
+                seen,
+                durable,
+                ..FileNode::default()
+            })
+        };
+        self.add(metadata.permissions().mode() & 0o777, node)
+    }
+
+    fn add(&mut self, mode: u32, node: Node) -> Id {
+        self.nodes.push((mode, node));
+        self.nodes.len() - 1
+    }
+
+    /// Returns what programs see at a path.
+    pub(super) fn find(&self, path: &Path) -> Option<Id> {
+        let (root, id) = self.roots.iter().find(|(root, _)| path.starts_with(root))?;
+        let rest = path.strip_prefix(root).ok()?;
+        rest.components()
+            .try_fold(*id, |id, part| match &self.nodes[id].1 {
+                Node::Directory { seen, .. } => seen.get(part.as_os_str().to_str()?).copied(),
+                Node::File(_) | Node::Link(_) => None,
+            })
+    }
+
+    pub(super) fn file(&self, path: &Path) -> Option<&FileNode> {
+        match &self.nodes[self.find(path)?].1 {
+            Node::File(file) => Some(file),
+            Node::Directory { .. } | Node::Link(_) => None,
+        }
+    }
+
+    fn file_mut(&mut self, path: &Path) -> Option<&mut FileNode> {
+        let id = self.find(path)?;
+        match &mut self.nodes[id].1 {
+            Node::File(file) => Some(file),
+            Node::Directory { .. } | Node::Link(_) => None,
+        }
+    }
+
+    /// Returns the directory that holds a name, and the name.
+    fn place(&self, path: &Path) -> Option<(Id, String)> {
+        let name = path.file_name()?.to_str()?.to_owned();
+        Some((self.find(path.parent()?)?, name))
+    }
+
+    /// Changes names as programs see them, and notes that for the next sync.
+    fn rename(&mut self, renaming: Renaming) {
+        let nodes = &mut self.nodes;
+        renaming.apply(&mut |directory, change| {
+            if let Node::Directory { seen, .. } = &mut nodes[directory].1 {
+                change(seen);
+            }
+        });
+        self.pending.push(renaming);
+    }
+
+    /// Makes something new. What exists already was made in another place that is mounted there: commands of a
+    /// sandbox see an empty directory instead of the state directory, with mount points of the same names.
+    fn create(&mut self, path: &Path, mode: u32, node: Node) {
+        if self.find(path).is_some() {
+            return;
+        }
+        if let Some((directory, name)) = self.place(path) {
+            let id = self.add(mode, node);
+            let set = Some((directory, name, id));
+            self.rename(Renaming {
+                directory,
+                set,
+                removed: None,
+            });
+        }
+    }
+
+    /// Replays an operation. What lies outside of the directories that were read is left out.
+    pub(super) fn apply(&mut self, op: &Op) {
+        match op {
+            Op::Open {
+                path,
+                create,
+                truncate,
+                append,
+                mode,
+            } => {
+                if *create {
+                    self.create(path, *mode, Node::File(FileNode::default()));
+                }
+                if let Some(file) = self.file_mut(path) {
+                    if *truncate && !file.seen.is_empty() {
+                        file.change(Change::Truncate(0));
+                    }
+                    file.cursor = (!append).then_some(0);
+                    file.grows = *append;
+                }
+            }
+            Op::Write { path, at, bytes } => {
+                if let Some(file) = self.file_mut(path) {
+                    // Every file has one writer at a time, which goes on where it was.
+                    let place = at.or_else(|| file.cursor.take()).unwrap_or(file.seen.len());
+                    file.change(Change::Write(place, bytes.clone()));
+                }
+            }
+            Op::Seek { path, to } => {
+                if let Some(file) = self.file_mut(path).filter(|file| !file.grows) {
+                    file.cursor = Some(*to);
+                }
+            }
+            Op::Truncate { path, length } => {
+                if let Some(file) = self.file_mut(path) {
+                    file.change(Change::Truncate(*length));
+                }
+            }
+            Op::Copy { from, to, count } => self.copy(from, to, *count),
+            Op::MakeDir { path, mode } => {
+                let (seen, durable) = (Names::new(), Names::new());
+                self.create(path, *mode, Node::Directory { seen, durable });
+            }
+            Op::Symlink { target, path } => self.create(path, 0o777, Node::Link(target.clone())),
+            Op::Mode { path, mode } => {
+                if let Some(id) = self.find(path) {
+                    self.nodes[id].0 = *mode & 0o777;
+                }
+            }
+            Op::Remove { path } => self.move_name(path, None),
+            Op::Rename { from, to } => self.move_name(from, Some(to)),
+            Op::Link { from, to } => self.link(from, to),
+            Op::Sync { path } => self.sync(path),
+            Op::SyncAll => self.sync_all(),
+        }
+    }
+
+    fn copy(&mut self, from: &Path, to: &Path, count: usize) {
+        let Some(source) = self.file(from).map(|file| file.seen.clone()) else {
+            return;
+        };
+        if let Some(file) = self.file_mut(to) {
+            file.cursor = None;
+            let start = file.seen.len();
+            let bytes = source[start..start + count].to_vec();
+            file.change(Change::Write(start, bytes));
+        }
+    }
+
+    /// Moves a name to another place, or takes it away.
+    fn move_name(&mut self, from: &Path, to: Option<&Path>) {
+        let (Some((source, name)), Some(id)) = (self.place(from), self.find(from)) else {
+            return;
+        };
+        let set = to.and_then(|to| self.place(to));
+        let set = set.map(|(directory, name)| (directory, name, id));
+        let directory = set.as_ref().map_or(source, |(directory, ..)| *directory);
+        let removed = Some((source, name, id));
+        self.rename(Renaming {
+            directory,
+            set,
+            removed,
+        });
+    }
+
+    fn link(&mut self, from: &Path, to: &Path) {
+        if let (Some(id), Some((directory, name))) = (self.find(from), self.place(to)) {
+            let set = Some((directory, name, id));
+            self.rename(Renaming {
+                directory,
+                set,
+                removed: None,
+            });
+        }
+    }
+
+    fn sync(&mut self, path: &Path) {
+        let Some(id) = self.find(path) else { return };
+        if let Node::File(file) = &mut self.nodes[id].1 {
+            file.sync();
+            return;
+        }
+        let pending = std::mem::take(&mut self.pending);
+        let (synced, rest): (Vec<_>, Vec<_>) = pending
+            .into_iter()
+            .partition(|renaming| renaming.directory == id);
+        self.pending = rest;
+        self.make_durable(&synced);
+    }
+
+    fn sync_all(&mut self) {
+        for (_, node) in &mut self.nodes {
+            if let Node::File(file) = node {
+                file.sync();
+            }
+        }
+        let pending = std::mem::take(&mut self.pending);
+        self.make_durable(&pending);
+    }
+
+    fn make_durable(&mut self, renamings: &[Renaming]) {
+        let nodes = &mut self.nodes;
+        for renaming in renamings {
+            renaming.apply(&mut |directory, change| {
+                if let Node::Directory { durable, .. } = &mut nodes[directory].1 {
+                    change(durable);
+                }
+            });
+        }
+    }
+
+    /// Returns where what programs see differs from another disk.
+    pub(super) fn differences(&self, other: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        for ((root, ours), (_, theirs)) in self.roots.iter().zip(&other.roots) {
+            self.compare(*ours, other, *theirs, root, &mut found);
+        }
+        found
+    }
+
+    fn compare(&self, ours: Id, other: &Self, theirs: Id, path: &Path, found: &mut Vec<String>) {
+        match (&self.nodes[ours].1, &other.nodes[theirs].1) {
+            (Node::File(a), Node::File(b)) if a.seen == b.seen => {}
+            (Node::Link(a), Node::Link(b)) if a == b => {}
+            (Node::Directory { seen: a, .. }, Node::Directory { seen: b, .. }) => {
+                for name in a
+                    .keys()
+                    .chain(b.keys().filter(|name| !a.contains_key(*name)))
+                {
+                    match (a.get(name), b.get(name)) {
+                        (Some(a), Some(b)) => {
+                            self.compare(*a, other, *b, &path.join(name), found);
+                        }
+                        (a, _) => {
+                            let side = if a.is_some() { "replay" } else { "machine" };
+                            found
+                                .push(format!("only on the {side}: {}", path.join(name).display()));
+                        }
+                    }
+                }
+            }
+            _ => found.push(format!("differs: {}", path.display())),
+        }
+    }
+}
+
+impl FileNode {
+    fn change(&mut self, change: Change) {
+        change.apply(&mut self.seen);
+        self.pending.push(change);
+    }
+
+    fn sync(&mut self) {
+        self.durable.clone_from(&self.seen);
+        self.pending.clear();
+    }
+}
