@@ -150,7 +150,7 @@ impl Serialize for TimeSpan {
 }
 
 /// Reads a span of time that is not zero.
-pub fn some_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TimeSpan, D::Error> {
+pub(super) fn some_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TimeSpan, D::Error> {
     let span = TimeSpan::deserialize(deserializer)?;
     if span.time.is_zero() {
         return Err(de::Error::custom("the time must be longer than 0"));
