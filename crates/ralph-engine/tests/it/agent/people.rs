@@ -4,6 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use ralph_core::event::Event;
+use ralph_core::outage::OutagePolicy;
 use ralph_core::run::{Command, PauseReason, RunStatus};
 
 use super::script::ScriptedAgent;
@@ -126,8 +127,15 @@ async fn an_interrupted_agent_is_started_again_in_its_iteration() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wait_for_a_provider_can_be_cut_short() {
     let busy = "echo end overloaded";
+    // Longer than the test: it ends only because the wait is cut short.
+    let hour = Duration::from_hours(1);
+    let patient = OutagePolicy {
+        first_delay: hour,
+        longest_delay: hour,
+        max_outage: hour,
+    };
     for wish in [Command::Resume, Command::Pause] {
-        let world = World::new("");
+        let world = World::new("").with_outage(patient);
         let working = world.start(ScriptedAgent::new(&[busy, DOING]));
         let countdown = |event: &Event| {
             let Event::ProviderCountdown { left_ms, .. } = event else {
@@ -138,7 +146,7 @@ async fn a_wait_for_a_provider_can_be_cut_short() {
         let left = world
             .until(|events| events.iter().find_map(countdown))
             .await;
-        assert!((7_000..=16_000).contains(&left), "{left}");
+        assert!((1_790_000..=3_600_000).contains(&left), "{left}");
         let status = world.state().status;
         assert_eq!(status.word(), "waiting_provider");
         let reason = status.reason().unwrap();
@@ -149,7 +157,6 @@ async fn a_wait_for_a_provider_can_be_cut_short() {
             world.tell(Command::Rotate).await.as_deref(),
             Some("it waits for the model's provider")
         );
-        let told = Instant::now();
         assert_eq!(world.tell(wish.clone()).await, None);
         if wish == Command::Pause {
             world
@@ -158,7 +165,6 @@ async fn a_wait_for_a_provider_can_be_cut_short() {
             assert_eq!(world.tell(Command::Resume).await, None);
         }
         assert_eq!(working.end().await, RunStatus::Succeeded);
-        assert!(told.elapsed() < SOON, "{:?}", told.elapsed());
         let story = world.story();
         assert!(
             story.contains(&"1.2 finished".to_owned()),
