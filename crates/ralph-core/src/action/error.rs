@@ -27,6 +27,16 @@ pub enum ReplyError {
     /// An object has the same key twice, so that it is unclear which one is meant.
     #[error("the key `{0}` appears twice in one object, so nothing was executed")]
     DuplicateKey(String),
+    /// Holds two different answers or more.
+    #[error(
+        "the reply contains several different answers, so nothing was executed: it is unclear which one counts; send exactly one JSON object and nothing else"
+    )]
+    SeveralAnswers,
+    /// Holds nothing but an example or a quotation of an answer.
+    #[error(
+        "the reply contains only an example or a quotation of an answer, so nothing was executed; send one JSON object with real values instead of placeholders"
+    )]
+    OnlyExample,
     /// Valid JSON that does not follow the contract.
     #[error("the reply does not follow the schema, so nothing was executed:{0}")]
     Schema(Problems),

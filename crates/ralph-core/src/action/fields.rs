@@ -56,9 +56,18 @@ impl<'v> Fields<'v, '_> {
             .ok()
     }
 
+    /// Reads a text that is performed: a command, a diff, the content of a file, a message.
     pub(super) fn limited(&mut self, name: &str, bytes: usize) -> Option<String> {
         self.required(name, |value| {
-            text(value).and_then(|text| within(text, bytes))
+            let text = within(text(value)?, bytes)?;
+            // Strict JSON, but never meant: the `\b` of a regular expression has lost its backslash.
+            if text.contains('\u{8}') {
+                return Err(
+                    "contains a backspace, which JSON writes as `\\b`; write `\\\\b` for a backslash and a letter"
+                        .to_owned(),
+                );
+            }
+            Ok(text)
         })
         .map(str::to_owned)
     }

@@ -1,12 +1,12 @@
 //! Cuts one JSON-like object out of a text and into tokens, forgiving about how strings are
 //! written and strict about where the object ends.
 //!
-//! What a string says is decided here and nowhere else: code inside of it must survive a repair
-//! byte for byte.
+//! `escapes` decides what a string says: code inside of it must survive a repair byte for byte.
 
 use std::collections::BTreeSet;
 
 use super::error::ReplyError;
+use super::escapes::Decoder;
 use super::limits::MAX_DEPTH;
 use super::text::one_line;
 
@@ -195,58 +195,16 @@ impl<'t> Reader<'t> {
 
     /// Reads a string whose opening quote has been read. Raw line breaks are part of it.
     fn string(&mut self, quote: char) -> Result<String, ReplyError> {
-        let mut decoded = String::new();
+        let mut decoder = Decoder::new(quote);
         loop {
             let plain = self.rest().find([quote, '\\']);
             let plain = &self.rest()[..plain.ok_or(ReplyError::Truncated)?];
-            decoded.push_str(plain);
+            decoder.plain(plain);
             self.at += plain.len();
             if self.next()? == quote {
-                return Ok(decoded);
+                return decoder.finish();
             }
-            if let Some((c, length)) = unescape(self.rest(), quote) {
-                decoded.push(c);
-                self.at += length;
-            } else {
-                // No escape of JSON, so it is what code means by it: `\d` stays `\d`.
-                decoded.push('\\');
-                decoded.push(self.next()?);
-            }
+            self.at += decoder.escape(self.rest())?;
         }
     }
-}
-
-/// Returns the character that an escape stands for and the bytes it takes after its backslash.
-fn unescape(after_backslash: &str, quote: char) -> Option<(char, usize)> {
-    let c = after_backslash.chars().next()?;
-    let decoded = match c {
-        '"' | '\\' | '/' => c,
-        'b' => '\u{8}',
-        'f' => '\u{c}',
-        'n' => '\n',
-        'r' => '\r',
-        't' => '\t',
-        'u' => return unescape_unicode(after_backslash),
-        _ if c == quote => c,
-        _ => return None,
-    };
-    Some((decoded, 1))
-}
-
-fn unescape_unicode(after_backslash: &str) -> Option<(char, usize)> {
-    let first = hex_unit(after_backslash)?;
-    if let Some(c) = char::from_u32(first) {
-        return Some((c, 5));
-    }
-    let second = hex_unit(after_backslash.get(5..)?.strip_prefix('\\')?)?;
-    let units = [u16::try_from(first).ok()?, u16::try_from(second).ok()?];
-    let pair = char::decode_utf16(units).next()?.ok()?;
-    Some((pair, 11))
-}
-
-/// Reads `uXXXX`.
-fn hex_unit(text: &str) -> Option<u32> {
-    let digits = text.strip_prefix('u')?.get(..4)?;
-    let all_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    all_hex.then(|| u32::from_str_radix(digits, 16).ok())?
 }

@@ -10,8 +10,8 @@ pub const MAX_ACTIONS: usize = 50;
 pub const MAX_DEPTH: usize = 64;
 /// The most entries in each list of claims.
 pub const MAX_CLAIMS: usize = 1000;
-/// The longest claimed id, in bytes.
-pub const MAX_CLAIM_BYTES: usize = 256;
+/// The longest claim, in bytes: some models claim a box by its text.
+pub const MAX_CLAIM_BYTES: usize = 4096;
 /// The longest content of a `write`, in bytes.
 pub const MAX_CONTENT_BYTES: usize = 1024 * 1024;
 /// The longest diff of a `patch`, in bytes.

@@ -7,12 +7,15 @@
 //! the model's to change, and such a refusal is a result like a failed command. [`SCHEMA_TEXT`] is
 //! what the model is told. The engine calls all of this; nothing here touches a file.
 //!
-//! The way of a reply: `repair` finds the object in the text with the help of `lexer` and makes it
-//! strict JSON, `schema` checks it with the help of `fields`.
+//! The way of a reply: `find` finds the one answer in the text with the help of `lexer`, `thought`,
+//! `example` and `wrapper`, `repair` makes it strict JSON, `schema` checks it with the help of `fields`.
 
 mod contract;
 mod error;
+mod escapes;
+mod example;
 mod fields;
+mod find;
 mod kind;
 mod lexer;
 pub mod limits;
@@ -22,6 +25,8 @@ mod repair;
 pub mod rules;
 mod schema;
 mod text;
+mod thought;
+mod wrapper;
 
 pub use contract::{SCHEMA_TEXT, json_schema};
 pub use error::{Problem, Problems, ReplyError};

@@ -3,12 +3,19 @@
 use serde_json::{Map, Value};
 
 use super::error::ReplyError;
+use super::find::{self, Kind};
 use super::kind::Response;
-use super::{repair, schema};
+use super::schema;
+
+/// The answer of an iteration.
+const RESPONSE: Kind = Kind {
+    key: "actions",
+    effective: &["actions", "claims"],
+};
 
 /// Reads a model's reply: all of it follows the contract, or nothing is executed.
 pub fn parse(reply: &str) -> Result<Response, ReplyError> {
-    let found = repair::find(reply)?;
+    let found = find::find(reply, RESPONSE)?;
     let checked = schema::check(&found.object).map_err(ReplyError::Schema)?;
     Ok(Response {
         summary: checked.summary,
@@ -18,7 +25,14 @@ pub fn parse(reply: &str) -> Result<Response, ReplyError> {
     })
 }
 
-/// Finds the object in a reply that is no response of an iteration, with the same repairs.
-pub(crate) fn find_object(reply: &str) -> Result<Map<String, Value>, ReplyError> {
-    repair::find(reply).map(|found| found.object)
+/// Finds the object with this key in a reply that is no response of an iteration, with the same repairs.
+pub(crate) fn find_object(
+    reply: &str,
+    key: &'static str,
+) -> Result<Map<String, Value>, ReplyError> {
+    let kind = Kind {
+        key,
+        effective: &[],
+    };
+    find::find(reply, kind).map(|found| found.object)
 }

@@ -187,7 +187,8 @@ fn read_claims(map: &Map<String, Value>, problems: &mut Problems) -> Claims {
     }
 }
 
-/// Reads a list of claimed ids, each once and without blanks around it.
+/// Reads a list of claims, each once and without blanks around it. What they name is found out later,
+/// with the task.
 fn claimed(fields: &mut Fields<'_, '_>, name: &str) -> Vec<String> {
     let list = fields.optional(name, list).unwrap_or_default();
     if list.len() > MAX_CLAIMS {
@@ -198,14 +199,23 @@ fn claimed(fields: &mut Fields<'_, '_>, name: &str) -> Vec<String> {
         );
         return Vec::new();
     }
-    let mut ids: Vec<String> = Vec::new();
+    let mut claims: Vec<String> = Vec::new();
     for (index, value) in list.iter().enumerate() {
-        let id = text(value).and_then(|id| within(id.trim(), MAX_CLAIM_BYTES));
-        match id {
-            Ok(id) if id.is_empty() || ids.iter().any(|known| known == id) => {}
-            Ok(id) => ids.push(id.to_owned()),
+        match claim(value) {
+            Ok(claim) if claim.is_empty() || claims.contains(&claim) => {}
+            Ok(claim) => claims.push(claim),
             Err(message) => fields.problem(&format!("{name}[{index}]"), message),
         }
     }
-    ids
+    claims
+}
+
+/// Reads one claim: a text, or the number of a box.
+fn claim(value: &Value) -> Result<String, String> {
+    if let Some(number) = value.as_u64() {
+        return Ok(number.to_string());
+    }
+    text(value)
+        .and_then(|claim| within(claim.trim(), MAX_CLAIM_BYTES))
+        .map(str::to_owned)
 }

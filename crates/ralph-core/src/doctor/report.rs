@@ -66,7 +66,7 @@ struct Sent {
 
 /// Reads a reply of the doctor, or says what is wrong with it.
 pub fn parse(reply: &str) -> Result<Report, String> {
-    let object = action::find_object(reply).map_err(|error| error.to_string())?;
+    let object = action::find_object(reply, "summary").map_err(|error| error.to_string())?;
     let sent: Sent = serde_json::from_value(object.into()).map_err(|error| error.to_string())?;
     if sent.summary.trim().is_empty() {
         return Err("`summary` is empty".into());

@@ -87,3 +87,37 @@ fn size_and_depth_are_checked_before_anything_is_parsed() {
         "the reply has 2097153 bytes, at most 2097152 are allowed"
     );
 }
+
+#[test]
+fn a_reply_full_of_small_objects_is_read_in_one_pass() {
+    let fill = |piece: &str| piece.repeat(limits::MAX_REPLY_BYTES / piece.len());
+    let same = response(vec![]);
+    for piece in [r#"{"actions":[]}"#, "{\"actions\":[]}\n"] {
+        let expected = Response {
+            summary: String::new(),
+            repaired: true,
+            ..same.clone()
+        };
+        assert_eq!(parse(&fill(piece)), Ok(expected), "{piece}");
+    }
+    for (piece, error) in [
+        ("> {\"actions\":[]}\n", ReplyError::OnlyExample),
+        (
+            r#"{"actions":[...]} "#,
+            ReplyError::Malformed(String::new()),
+        ),
+        (
+            r#"{"actions":[]}{"actions":[1]}"#,
+            ReplyError::SeveralAnswers,
+        ),
+        ("<think>{</think>", ReplyError::NoObject),
+        ("</think>{\"actions\":[]}</think>", ReplyError::NoObject),
+        (r#"{"answer":{}}"#, ReplyError::Schema(Problems::default())),
+        (r"\'", ReplyError::NoObject),
+        ("< { > ", ReplyError::NoObject),
+    ] {
+        let found = parse(&fill(piece)).unwrap_err();
+        let kinds = [&found, &error].map(std::mem::discriminant);
+        assert_eq!(kinds[0], kinds[1], "{piece}: {found:?}");
+    }
+}

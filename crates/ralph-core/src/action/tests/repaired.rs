@@ -28,6 +28,7 @@ fn what_stands_around_the_object_is_left_out() {
         "```json\nOBJECT\n```",
         "```\nOBJECT\n```\n",
         "~~~json\nOBJECT\n~~~",
+        "```json\r\nOBJECT\r\n```\r\n",
         "```json\nOBJECT",
         "Here is what I will do:\n\nOBJECT",
         "OBJECT\n\nLet me know if that helps!",
@@ -46,7 +47,7 @@ fn what_stands_around_the_object_is_left_out() {
         "First {\"example\": 1}, then OBJECT",
         "Empty {} OBJECT",
         "{\"note\": foo(1)} OBJECT",
-        "OBJECT {\"summary\":\"second\",\"actions\":[]}",
+        "OBJECT {\"summary\":\"another summary\",\"actions\":[{\"type\":\"run\",\"command\":\"npm test\"}]}",
         "OBJECT\nOBJECT",
         "OBJECT </thinker>",
     ] {
@@ -90,10 +91,10 @@ fn common_slips_are_repaired() {
 fn strings_survive_a_repair_byte_for_byte() {
     for (source, command) in [
         (r#""grep '\d+\.\w' a""#, r"grep '\d+\.\w' a"),
-        (r#""a\\d\n\t\/\"\b\f\r""#, "a\\d\n\t/\"\u{8}\u{c}\r"),
+        (r#""a\\d\n\t\/\"\f\r""#, "a\\d\n\t/\"\u{c}\r"),
         (r#""\\\d\\""#, r"\\d\"),
         (r#""printf '\x1b\033\e[0m'""#, r"printf '\x1b\033\e[0m'"),
-        (r#""echo \$HOME \`id\` it\'s""#, r"echo \$HOME \`id\` it\'s"),
+        (r#""echo \$HOME \`id\` it\'s""#, r"echo \$HOME \`id\` it's"),
         (r#""\u00e9\ud83d\ude00\uD83D\uDE00""#, "é😀😀"),
         (
             r#""[\ud800-\udbff] \u12 \uzzzz""#,

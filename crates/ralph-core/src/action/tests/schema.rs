@@ -24,6 +24,8 @@ fn the_contract_s_own_example_is_followed() {
         .skip_while(|line| *line != "{")
         .take_while(|line| !line.is_empty())
         .collect();
+    // The example itself is no answer, so one value is another.
+    let example = example.replace("answer = 42", "answer = 43");
     let expected = Response {
         summary: "short summary for humans".into(),
         actions: vec![
@@ -39,7 +41,7 @@ fn the_contract_s_own_example_is_followed() {
             },
             Action::Write {
                 path: path("src/new.ts"),
-                content: "export const answer = 42;\n".into(),
+                content: "export const answer = 43;\n".into(),
                 mode: WriteMode::Replace,
             },
             Action::Write {
@@ -183,8 +185,8 @@ const WRONG_REPLIES: &[(&str, &str)] = &[
         r#"claims.checkboxes_checked: expected an array, found "M1""#,
     ),
     (
-        r#"{"actions":[],"claims":{"milestones_completed":["M1",2]}}"#,
-        "claims.milestones_completed[1]: expected a string, found 2",
+        r#"{"actions":[],"claims":{"milestones_completed":["M1",true]}}"#,
+        "claims.milestones_completed[1]: expected a string, found true",
     ),
     (
         r#"{"actions":["run"]}"#,

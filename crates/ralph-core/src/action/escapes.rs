@@ -1,0 +1,149 @@
+//! Decodes the strings of a reply, with the escapes that models write although JSON has no such escape.
+//!
+//! A backslash in front of any other character is what code means by it: `\d` stays `\d`, `\$HOME` stays
+//! `\$HOME`. Three cases need the whole string before they are clear:
+//!
+//! - `\'` is an apostrophe if the string has no plain one, because the model escapes all of them. Beside
+//!   plain apostrophes (`'it\'s'`, `'\''`) it is code, and the backslash stays.
+//! - `\b` and `\f` next to a lone backslash belong to a regular expression or to LaTeX (`\b\d+\b`): nobody
+//!   writes a backspace there.
+//! - `C:\Users\new` could contain a line break or a directory, so such a string is rejected.
+
+use super::error::ReplyError;
+
+/// A string while it is decoded.
+pub(super) struct Decoder {
+    quote: char,
+    text: String,
+    /// Where the text has `\'`.
+    apostrophes: Vec<usize>,
+    /// Where the text has the character of `\b` or `\f`.
+    controls: Vec<usize>,
+    has_lone_backslash: bool,
+    /// Whether an escape such as `\n` was decoded, which has another meaning in a path.
+    has_letter_escape: bool,
+    has_drive: bool,
+}
+
+impl Decoder {
+    pub(super) fn new(quote: char) -> Self {
+        Self {
+            quote,
+            text: String::new(),
+            apostrophes: Vec::new(),
+            controls: Vec::new(),
+            has_lone_backslash: false,
+            has_letter_escape: false,
+            has_drive: false,
+        }
+    }
+
+    /// Adds text without a backslash.
+    pub(super) fn plain(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Decodes the escape after a backslash; returns how many bytes it has.
+    pub(super) fn escape(&mut self, after_backslash: &str) -> Result<usize, ReplyError> {
+        let next = after_backslash.chars().next();
+        let next = next.ok_or(ReplyError::Truncated)?;
+        if let Some((decoded, length)) = unescape(after_backslash, self.quote) {
+            if matches!(next, 'b' | 'f') {
+                self.controls.push(self.text.len());
+            }
+            self.has_letter_escape |= matches!(next, 'b' | 'f' | 'n' | 'r' | 't');
+            self.text.push(decoded);
+            return Ok(length);
+        }
+        if next == '\'' {
+            self.apostrophes.push(self.text.len());
+        } else {
+            self.has_lone_backslash = true;
+            self.has_drive |= ends_with_drive(&self.text);
+        }
+        self.text.push('\\');
+        self.text.push(next);
+        Ok(next.len_utf8())
+    }
+
+    /// Returns the string once its closing quote is reached.
+    pub(super) fn finish(mut self) -> Result<String, ReplyError> {
+        if self.has_drive && self.has_letter_escape {
+            return Err(ReplyError::Malformed(
+                "a Windows path has single backslashes; write each of them as `\\\\`".into(),
+            ));
+        }
+        if self.text.matches('\'').count() > self.apostrophes.len() {
+            self.apostrophes.clear();
+        }
+        if !self.has_lone_backslash {
+            self.controls.clear();
+        }
+        if self.apostrophes.is_empty() && self.controls.is_empty() {
+            return Ok(self.text);
+        }
+        Ok(self.settled())
+    }
+
+    /// Writes the text anew, without the backslashes in front of apostrophes and with the letters that
+    /// are no control characters.
+    fn settled(&self) -> String {
+        let mut settled = String::with_capacity(self.text.len() + self.controls.len());
+        let mut apostrophes = self.apostrophes.iter().copied().peekable();
+        let mut controls = self.controls.iter().copied().peekable();
+        for (at, c) in self.text.char_indices() {
+            if apostrophes.next_if_eq(&at).is_some() {
+                continue;
+            }
+            if controls.next_if_eq(&at).is_some() {
+                settled.push_str(if c == '\u{8}' { "\\b" } else { "\\f" });
+            } else {
+                settled.push(c);
+            }
+        }
+        settled
+    }
+}
+
+/// Tells whether a text ends with the drive of a Windows path, such as `C:`.
+fn ends_with_drive(text: &str) -> bool {
+    let mut last = text.chars().rev();
+    last.next() == Some(':')
+        && last.next().is_some_and(|c| c.is_ascii_alphabetic())
+        && !last.next().is_some_and(char::is_alphanumeric)
+}
+
+/// Returns the character that an escape stands for and the bytes it takes after its backslash.
+fn unescape(after_backslash: &str, quote: char) -> Option<(char, usize)> {
+    let c = after_backslash.chars().next()?;
+    let decoded = match c {
+        '"' | '\\' | '/' => c,
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'u' => return unescape_unicode(after_backslash),
+        _ if c == quote => c,
+        _ => return None,
+    };
+    Some((decoded, 1))
+}
+
+fn unescape_unicode(after_backslash: &str) -> Option<(char, usize)> {
+    let first = hex_unit(after_backslash)?;
+    if let Some(c) = char::from_u32(first) {
+        return Some((c, 5));
+    }
+    let second = hex_unit(after_backslash.get(5..)?.strip_prefix('\\')?)?;
+    let units = [u16::try_from(first).ok()?, u16::try_from(second).ok()?];
+    let pair = char::decode_utf16(units).next()?.ok()?;
+    Some((pair, 11))
+}
+
+/// Reads `uXXXX`.
+fn hex_unit(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix('u')?.get(..4)?;
+    let all_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    all_hex.then(|| u32::from_str_radix(digits, 16).ok())?
+}

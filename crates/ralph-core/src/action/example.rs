@@ -1,0 +1,97 @@
+//! Recognises examples of the format, which models like to repeat before they answer.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+use super::contract::SCHEMA_TEXT;
+use super::lexer::Token;
+
+/// The fields of actions that a placeholder such as `<path>` makes useless.
+const FIELDS: [&str; 5] = ["type", "command", "path", "patch", "message"];
+
+/// Tells whether an answer is the example of the prompt or has placeholders in place of values.
+pub(super) fn is_example(answer: &Map<String, Value>) -> bool {
+    let Some(Value::Array(actions)) = answer.get("actions") else {
+        return false;
+    };
+    is_of_prompt(answer) || actions.iter().any(has_placeholder)
+}
+
+/// Tells whether something was left out between the tokens, such as `...` or `"run" | "patch"`. No value
+/// is written like that.
+pub(super) fn has_gaps(tokens: &[Token<'_>]) -> bool {
+    tokens.iter().any(|token| match token {
+        Token::Word(word) => word.len() > 1 && word.bytes().all(|byte| byte == b'.'),
+        Token::Junk(c) => matches!(c, '…' | '|' | '<' | '>'),
+        Token::Open(_) | Token::Close(_) | Token::Comma | Token::Colon | Token::Text(_) => false,
+    })
+}
+
+/// Tells whether the answer does exactly what the example of the prompt does.
+fn is_of_prompt(answer: &Map<String, Value>) -> bool {
+    static EXAMPLE: LazyLock<Option<Map<String, Value>>> = LazyLock::new(|| {
+        let (_, json) = SCHEMA_TEXT.split_once("\n\n{")?;
+        let (json, _) = json.split_once("\n}\n")?;
+        serde_json::from_str(&format!("{{{json}}}")).ok()
+    });
+    EXAMPLE
+        .as_ref()
+        .is_some_and(|example| answer.get("actions") == example.get("actions"))
+}
+
+fn has_placeholder(action: &Value) -> bool {
+    let text = |field: &str| action.get(field).and_then(Value::as_str);
+    let named = FIELDS.into_iter().filter_map(text);
+    let is_content = |text: &str| is_ellipsis(text.trim());
+    named.into_iter().any(|text| is_placeholder(text.trim()))
+        || text("content").is_some_and(is_content)
+        || text("type").is_some_and(|kind| kind.contains('|'))
+}
+
+fn is_ellipsis(text: &str) -> bool {
+    matches!(text, "..." | "…")
+}
+
+/// Tells whether a value is `...`, or a name in angle brackets such as `<path>`.
+fn is_placeholder(text: &str) -> bool {
+    let name = text
+        .strip_prefix('<')
+        .and_then(|text| text.strip_suffix('>'));
+    let is_name = |name: &str| {
+        let allowed = |c: char| c.is_alphanumeric() || " _-./|…".contains(c);
+        !name.is_empty() && name.chars().all(allowed)
+    };
+    is_ellipsis(text) || name.is_some_and(is_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prompts_own_example_is_one() {
+        let (_, json) = SCHEMA_TEXT.split_once("\n\n").unwrap();
+        let (json, _) = json.split_once("\n\n").unwrap();
+        assert!(is_example(&serde_json::from_str(json).unwrap()), "{json}");
+    }
+
+    #[test]
+    fn a_placeholder_is_no_value() {
+        for text in ["...", "…", "<path>", "<your command>", "<run|patch>"] {
+            assert!(is_placeholder(text), "{text}");
+        }
+        for text in [
+            "",
+            "<>",
+            "a...",
+            "./...",
+            "go test ./...",
+            "<a> <b>",
+            "<in >out",
+            "x <path>",
+        ] {
+            assert!(!is_placeholder(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Finds the answer in a reply: prose, fences and thoughts stand around it, an example of the format in
+//! front of it, a tool call or a string holds it.
+//!
+//! A reply has exactly one answer. The same answer twice is one answer; two different ones are rejected,
+//! because it is unknown which of them the model means: the first may be a draft, the second an
+//! alternative. Examples, quotations and thoughts are no answers.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use super::error::ReplyError;
+use super::lexer::{self, Object};
+use super::limits::MAX_REPLY_BYTES;
+use super::repair::{self, Reading};
+use super::{example, thought, wrapper};
+
+/// How many wrappers an answer may have around it.
+const MAX_WRAPPERS: usize = 2;
+
+/// How an answer is recognised.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kind {
+    /// The key that distinguishes an answer from any other object in a reply.
+    pub(super) key: &'static str,
+    /// The keys that have an effect; none means all of them.
+    pub(super) effective: &'static [&'static str],
+}
+
+impl Kind {
+    /// Tells whether two answers have the same effect.
+    fn same(self, left: &Map<String, Value>, right: &Map<String, Value>) -> bool {
+        if self.effective.is_empty() {
+            return left == right;
+        }
+        self.effective
+            .iter()
+            .all(|key| left.get(*key) == right.get(*key))
+    }
+}
+
+/// An answer as JSON.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// The object.
+    pub(super) object: Map<String, Value>,
+    /// Whether the reply was anything else than this object in strict JSON.
+    pub(super) repaired: bool,
+}
+
+/// Finds the one answer in a reply, or else its first object, and reads it.
+pub(super) fn find(reply: &str, kind: Kind) -> Result<Found, ReplyError> {
+    if reply.len() > MAX_REPLY_BYTES {
+        return Err(ReplyError::TooLong(reply.len()));
+    }
+    if let Some(inside) = quoted(reply) {
+        let found = find_at(&inside, kind, 0)?;
+        return Ok(Found {
+            repaired: true,
+            ..found
+        });
+    }
+    find_at(reply, kind, 0)
+}
+
+/// Returns what a reply says that is nothing but a JSON string: some models write the object into one.
+fn quoted(reply: &str) -> Option<String> {
+    let reply = without_fence(reply.trim());
+    if !reply.starts_with('"') {
+        return None;
+    }
+    // Strict JSON or nothing: whatever else is in quotes may be prose.
+    let inside: String = serde_json::from_str(reply).ok()?;
+    lexer::begins_object(inside.trim_start()).then_some(inside)
+}
+
+/// Returns a text without the code fence around it.
+fn without_fence(text: &str) -> &str {
+    let fenced = || {
+        let inside = text.strip_prefix("```")?.strip_suffix("```")?;
+        let (_language, inside) = inside.split_once('\n')?;
+        Some(inside.trim())
+    };
+    fenced().unwrap_or(text)
+}
+
+fn find_at(reply: &str, kind: Kind, wrappers: usize) -> Result<Found, ReplyError> {
+    let mut answers = Answers::new(reply, kind, wrappers);
+    let mut at = 0;
+    // Where the current line begins: looking back from each object would take quadratic time.
+    let mut line = 0;
+    let mut scanned = 0;
+    while let Some(offset) = reply[at..].find(['{', '<']) {
+        let start = at + offset;
+        let rest = &reply[start..];
+        if let Some(length) = thought::length(rest)? {
+            at = start + length;
+        } else if let Some(length) = thought::end(rest) {
+            // The beginning of the thoughts was in the prompt, so all of this was thought.
+            answers.forget();
+            at = start + length;
+        } else if lexer::begins_object(rest) {
+            let object = lexer::read_object(rest)?;
+            at = start + object.length;
+            if let Some(end) = reply[scanned..start].rfind('\n') {
+                line = scanned + end + 1;
+            }
+            scanned = start;
+            let is_quoted = reply[line..start].trim_start().starts_with('>');
+            answers.take(start, object, is_quoted);
+        } else {
+            at = start + 1;
+        }
+    }
+    answers.finish()
+}
+
+/// The answers of a reply, as far as it has been read.
+struct Answers<'r> {
+    reply: &'r str,
+    kind: Kind,
+    wrappers: usize,
+    /// Where the reply is without the blanks around it.
+    unpadded: Range<usize>,
+    /// The first answer; others must be the same.
+    first: Option<Result<Found, ReplyError>>,
+    has_several: bool,
+    /// What is wrong with the first example, if there is nothing else.
+    example: Option<ReplyError>,
+    /// The first object that is no answer at all.
+    other: Option<(usize, Object<'r>)>,
+}
+
+impl<'r> Answers<'r> {
+    fn new(reply: &'r str, kind: Kind, wrappers: usize) -> Self {
+        Self {
+            reply,
+            kind,
+            wrappers,
+            unpadded: unpadded(reply),
+            first: None,
+            has_several: false,
+            example: None,
+            other: None,
+        }
+    }
+
+    /// Forgets everything that was read so far.
+    fn forget(&mut self) {
+        (self.first, self.example, self.other) = (None, None, None);
+        self.has_several = false;
+    }
+
+    /// Takes the next object.
+    fn take(&mut self, start: usize, object: Object<'r>, is_quoted: bool) {
+        let read = if object.keys.contains(self.kind.key) {
+            self.read(start, &object)
+        } else if let Some(read) = self.unwrapped(start, &object) {
+            read
+        } else {
+            self.other.get_or_insert((start, object));
+            return;
+        };
+        let example = match &read {
+            Ok(found) if is_quoted || example::is_example(&found.object) => {
+                Some(ReplyError::OnlyExample)
+            }
+            Err(error) if is_quoted || example::has_gaps(&object.tokens) => Some(error.clone()),
+            Ok(_) | Err(_) => None,
+        };
+        if let Some(error) = example {
+            self.example.get_or_insert(error);
+        } else if let Some(first) = &self.first {
+            self.has_several |= match (first, &read) {
+                (Ok(first), Ok(next)) => !self.kind.same(&first.object, &next.object),
+                (Err(_), _) | (_, Err(_)) => true,
+            };
+        } else {
+            self.first = Some(read);
+        }
+    }
+
+    /// Reads an object where it stands.
+    fn read(&self, start: usize, object: &Object<'_>) -> Result<Found, ReplyError> {
+        let span = start..start + object.length;
+        let (value, reading) = repair::read(&self.reply[span.clone()], object)?;
+        Ok(Found {
+            object: value,
+            repaired: reading == Reading::Repaired || span != self.unpadded,
+        })
+    }
+
+    /// Reads the answer inside of a tool call or a message, if there is one.
+    fn unwrapped(&self, start: usize, object: &Object<'_>) -> Option<Result<Found, ReplyError>> {
+        if self.wrappers == MAX_WRAPPERS || !wrapper::may_be(&object.keys) {
+            return None;
+        }
+        let outer = self.read(start, object).ok()?.object;
+        let text = match wrapper::inside(&outer)? {
+            Value::String(text) => text.clone(),
+            value @ Value::Object(_) => value.to_string(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => return None,
+        };
+        if !lexer::begins_object(without_fence(text.trim())) {
+            return None;
+        }
+        match find_at(&text, self.kind, self.wrappers + 1) {
+            Ok(found) if !found.object.contains_key(self.kind.key) => None,
+            Ok(found) => Some(Ok(Found {
+                repaired: true,
+                ..found
+            })),
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    fn finish(self) -> Result<Found, ReplyError> {
+        if self.has_several {
+            return Err(ReplyError::SeveralAnswers);
+        }
+        match (&self.example, &self.other) {
+            (Some(error), _) if self.first.is_none() => Err(error.clone()),
+            (_, Some((start, object))) if self.first.is_none() => self.read(*start, object),
+            _ => self.first.unwrap_or(Err(ReplyError::NoObject)),
+        }
+    }
+}
+
+/// Returns where a text is without the blanks that strict JSON may have around it.
+fn unpadded(text: &str) -> Range<usize> {
+    let is_blank = |c| matches!(c, ' ' | '\t' | '\n' | '\r');
+    let start = text.len() - text.trim_start_matches(is_blank).len();
+    let end = text.trim_end_matches(is_blank).len();
+    start..end
+}

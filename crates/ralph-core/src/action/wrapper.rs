@@ -1,0 +1,38 @@
+//! Recognises objects of other interfaces that hold a whole answer: tool calls, messages, a single key.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+/// The keys of a tool call's arguments.
+const ARGUMENTS: [&str; 3] = ["arguments", "input", "parameters"];
+
+/// Keys that hold the answer if the object has no other key.
+const ONLY_KEYS: [&str; 6] = ["response", "reply", "answer", "output", "result", "json"];
+
+/// Tells whether an object with these keys may hold an answer, before it is read.
+pub(super) fn may_be(keys: &BTreeSet<String>) -> bool {
+    let known = ["function", "content"]
+        .into_iter()
+        .chain(ARGUMENTS)
+        .chain(ONLY_KEYS);
+    known.into_iter().any(|key| keys.contains(key))
+}
+
+/// Returns the value that holds the answer.
+///
+/// An action is never a wrapper: the content of a `write` is a file, even if it looks like an answer.
+pub(super) fn inside(wrapper: &Map<String, Value>) -> Option<&Value> {
+    if wrapper.get("name").is_some_and(Value::is_string) {
+        let mut arguments = ARGUMENTS.into_iter().filter_map(|key| wrapper.get(key));
+        return arguments.next().filter(|_| arguments.next().is_none());
+    }
+    if wrapper.get("role").is_some_and(|role| role == "assistant") {
+        return wrapper.get("content");
+    }
+    if let Some(function @ Value::Object(_)) = wrapper.get("function") {
+        return Some(function);
+    }
+    let (key, value) = wrapper.iter().next().filter(|_| wrapper.len() == 1)?;
+    ONLY_KEYS.contains(&key.as_str()).then_some(value)
+}
