@@ -34,7 +34,7 @@ pub const SCHEMA_TEXT: &str = r#"Answer with exactly one JSON object and nothing
 
 Actions, executed in order:
 - run: "command" for a shell; optional "cwd" (default "."), "timeout_s" (whole seconds, 1 to 86400, default 600).
-- patch: "path" and "patch", a unified diff of that one file; /dev/null as the old name makes a new file.
+- patch: "path" and "patch", a unified diff of that one file; /dev/null as the old name makes a new file, `new file mode 100755` above it an executable one.
 - write: "path" and "content"; optional "append" (default false: the content replaces the file).
 - commit: "message"; optional "paths" (default: all changes).
 - rotate: "reason". Ends this iteration; the next one starts fresh.
@@ -49,6 +49,7 @@ Rules:
 - You see no results in this iteration. They appear in the next prompt; never invent them.
 - When an action fails, those after it may be skipped; let later actions depend on little.
 - Claims are verified by the runner, which ticks the checkboxes itself. Never edit ralph_task.md.
+- Claim checkboxes by id. Those without one in ralph_task.md have it in the list below the task.
 - Paths are relative to the repository, with "/"; no "..", no absolute paths, nothing in .git.
 - Workflow files (.github/workflows, .github/actions, action.yml) are refused unless the task allows them.
 - In .ralph you may write progress.md, and append to guardrails.md; everything else there is the runner's.

@@ -6,6 +6,7 @@ use super::error::{MAX_FILE_BYTES, MAX_PATCH_BYTES, PatchError, Refusal, quote};
 use super::hunk::Hunk;
 use super::index::Index;
 use super::locate::{Edit, Expected, Place, locate};
+use super::mode::FileMode;
 use super::parse::{Diff, Fate, parse};
 use super::rows::{self, Row};
 use super::whole;
@@ -19,6 +20,8 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 pub struct Patched {
     /// The whole new text; `None` if the file is deleted.
     pub text: Option<String>,
+    /// The mode that the file gets; none if it keeps its own or is a plain new one.
+    pub mode: Option<FileMode>,
     /// Whether any hunk was not found line for line where its `@@` line says. Line endings do not
     /// count: the file's are kept.
     pub fuzzy: bool,
@@ -45,7 +48,9 @@ pub fn apply(path: &str, original: Option<&str>, diff_text: &str) -> Result<Patc
         (Fate::Deleted, original) => whole::delete(original, diff)?,
         (Fate::Created, original) => whole::create(path, original, diff)?,
         (Fate::Changed, None) => whole::create(path, None, diff)?,
-        (Fate::Changed, Some("")) if diff.adds_only() => whole::create(path, None, diff)?,
+        (Fate::Changed, Some("")) if diff.adds_only() && !diff.hunks.is_empty() => {
+            whole::create(path, None, diff)?
+        }
         (Fate::Changed, Some(text)) => change(text, diff, diff_text)?,
     };
     if let Some(text) = patched.text.as_mut().filter(|_| unmarked.is_some()) {
@@ -63,24 +68,30 @@ pub fn apply(path: &str, original: Option<&str>, diff_text: &str) -> Result<Patc
     Ok(patched)
 }
 
+/// Returns the mode that a patch gives to its file, whatever the file is like now.
+pub fn mode_of(path: &str, diff_text: &str) -> Option<FileMode> {
+    parse(path, diff_text).ok()?.mode
+}
+
 fn change(original: &str, diff: Diff<'_>, diff_text: &str) -> Result<Patched, PatchError> {
-    if diff.hunks.is_empty() {
+    if diff.hunks.is_empty() && diff.mode.is_none() {
         return Err(PatchError::NoHunks);
     }
     let rows = rows::split(original);
     let ending = rows::common_ending(&rows);
     let mut patched = Patched {
         text: None,
+        mode: diff.mode,
         fuzzy: false,
         notes: diff.notes,
     };
-    if (ending == "\r\n") != diff_text.contains("\r\n") {
+    if !diff.hunks.is_empty() && (ending == "\r\n") != diff_text.contains("\r\n") {
         let note = "the patch has other line endings than the file, whose are kept";
         patched.notes.push(note.into());
     }
     let places = find_places(&rows, &diff.hunks, &mut patched)?;
     let text = join(&rows, ending, &diff.hunks, places)?;
-    if text == original {
+    if text == original && !diff.hunks.is_empty() {
         return Err(PatchError::AlreadyApplied);
     }
     patched.text = Some(text);

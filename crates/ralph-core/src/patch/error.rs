@@ -46,6 +46,17 @@ pub enum PatchError {
     /// Has no text to patch.
     #[error("the patch is binary; only text is patched")]
     Binary,
+    /// Is about a symbolic link.
+    #[error(
+        "the patch is for a symbolic link (mode 120000); use a `run` action with `ln -s` or `rm`"
+    )]
+    Link,
+    /// Is about a submodule.
+    #[error("the patch is for a submodule (mode 160000); only files are patched")]
+    Submodule,
+    /// Has a mode that no file can have.
+    #[error("the patch has the file mode `{0}`; 100644 and 100755 are possible")]
+    UnknownMode(String),
     /// Says both that the file is new and that it is deleted.
     #[error("the patch both creates and deletes `{0}`; one patch does one of them")]
     CreatesAndDeletes(String),
@@ -84,6 +95,16 @@ pub enum Refusal {
     Ambiguous {
         /// The line numbers.
         places: String,
+    },
+    /// The old lines are at several places, and the section does not choose one of them.
+    #[error(
+        "its old lines fit at lines {places}, and neither its line number nor its section `{section}` decides; quote more lines around the change"
+    )]
+    AmbiguousInSection {
+        /// The line numbers.
+        places: String,
+        /// The section that the `@@` line names.
+        section: String,
     },
     /// No line tells where the additions go.
     #[error(
@@ -169,6 +190,17 @@ impl Refusal {
         PatchError::Hunk {
             number,
             reason: self,
+        }
+    }
+
+    /// Names the section that did not decide either.
+    pub(super) fn with_section(self, section: Option<&str>) -> Self {
+        match (self, section) {
+            (Self::Ambiguous { places }, Some(section)) => Self::AmbiguousInSection {
+                places,
+                section: quote(section),
+            },
+            (refusal, _) => refusal,
         }
     }
 

@@ -7,12 +7,14 @@ use crate::path::WorkspacePath;
 pub(super) enum Remark<'a> {
     /// `diff --git`, with what follows.
     Git(&'a str),
-    /// The file is new.
-    Creates,
-    /// The file goes away.
-    Deletes,
-    /// Another file mode, which no text carries.
-    Mode,
+    /// The file is new and has this mode.
+    Creates(&'a str),
+    /// The file goes away; it had this mode.
+    Deletes(&'a str),
+    /// The mode before the change, or the one that stays.
+    OldMode(&'a str),
+    /// The mode after the change.
+    NewMode(&'a str),
     /// A rename or copy.
     Renames,
     /// Binary content.
@@ -23,11 +25,7 @@ pub(super) enum Remark<'a> {
 
 impl<'a> Remark<'a> {
     pub(super) fn parse(line: &'a str) -> Option<Self> {
-        const STARTS: [(&str, Remark<'static>); 13] = [
-            ("new file mode ", Remark::Creates),
-            ("deleted file mode ", Remark::Deletes),
-            ("old mode ", Remark::Mode),
-            ("new mode ", Remark::Mode),
+        const STARTS: [(&str, Remark<'static>); 9] = [
             ("rename from ", Remark::Renames),
             ("rename to ", Remark::Renames),
             ("copy from ", Remark::Renames),
@@ -41,6 +39,9 @@ impl<'a> Remark<'a> {
         if let Some(names) = line.strip_prefix("diff --git ") {
             return Some(Self::Git(names));
         }
+        if let Some(remark) = Self::of_mode(line) {
+            return Some(remark);
+        }
         if line.starts_with("Binary files ") && line.ends_with(" differ") {
             return Some(Self::Binary);
         }
@@ -48,6 +49,24 @@ impl<'a> Remark<'a> {
             .iter()
             .find(|(start, _)| line.starts_with(start))
             .map(|(_, remark)| *remark)
+    }
+
+    fn of_mode(line: &'a str) -> Option<Self> {
+        if let Some(mode) = line.strip_prefix("new file mode ") {
+            return Some(Self::Creates(mode));
+        }
+        if let Some(mode) = line.strip_prefix("deleted file mode ") {
+            return Some(Self::Deletes(mode));
+        }
+        if let Some(mode) = line.strip_prefix("new mode ") {
+            return Some(Self::NewMode(mode));
+        }
+        if let Some(mode) = line.strip_prefix("old mode ") {
+            return Some(Self::OldMode(mode));
+        }
+        // `index 1234567..89abcde 100644`
+        let (blobs, mode) = line.strip_prefix("index ")?.split_once(' ')?;
+        blobs.contains("..").then_some(Self::OldMode(mode))
     }
 }
 
@@ -83,6 +102,21 @@ fn range(text: &str) -> Option<(usize, usize)> {
         Some((start, count)) => Some((start.parse().ok()?, count.parse().ok()?)),
         None => Some((text.parse().ok()?, 1)),
     }
+}
+
+/// Returns what a `@@` line says besides its ranges: the section that the hunk is in.
+pub(super) fn section(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("@@")?.trim_start();
+    let has_ranges = rest.starts_with(['-', '+', '@']);
+    let section = match rest.split_once("@@") {
+        Some((_, section)) if has_ranges => section,
+        // `@@ fn main() @@` and `@@ fn main()` state no range.
+        Some((section, _)) => section,
+        None if has_ranges => return None,
+        None => rest,
+    };
+    let section = section.trim();
+    section.contains(char::is_alphanumeric).then_some(section)
 }
 
 /// Tells whether a line starts a hunk. Code such as Ruby's `@@count` does not.

@@ -1,7 +1,7 @@
 //! One hunk: its lines, and what its `@@` line says of them.
 
 use super::error::{Refusal, quote};
-use super::header::Stated;
+use super::header::{Stated, section};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
@@ -36,6 +36,8 @@ impl Line<'_> {
 #[derive(Debug)]
 pub(super) struct Hunk<'a> {
     pub(super) stated: Option<Stated>,
+    /// The section that its `@@` line names.
+    pub(super) section: Option<&'a str>,
     pub(super) lines: Vec<Line<'a>>,
     /// How many old and new lines there are.
     pub(super) counts: (usize, usize),
@@ -43,9 +45,10 @@ pub(super) struct Hunk<'a> {
 }
 
 impl<'a> Hunk<'a> {
-    pub(super) fn starting(line: &str, windows: bool) -> Self {
+    pub(super) fn starting(line: &'a str, windows: bool) -> Self {
         Self {
             stated: Stated::parse(line),
+            section: section(line),
             lines: Vec::new(),
             counts: (0, 0),
             windows,

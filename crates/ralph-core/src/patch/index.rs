@@ -68,7 +68,7 @@ impl<'a> Index<'a> {
         (0..numbers.len()).min_by_key(|at| self.places[numbers[*at]].len())
     }
 
-    fn spend(&self, comparisons: usize) -> Result<(), Refusal> {
+    pub(super) fn spend(&self, comparisons: usize) -> Result<(), Refusal> {
         self.comparisons.set(self.comparisons.get() + comparisons);
         if self.comparisons.get() > MAX_COMPARISONS {
             return Err(Refusal::TooManyPlaces);

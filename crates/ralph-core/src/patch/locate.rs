@@ -7,6 +7,7 @@ use super::error::{Refusal, quote};
 use super::hunk::{Hunk, Line, Side};
 use super::index::Index;
 use super::nearby::nearby;
+use super::section::places_in_section;
 use super::shift::{Pair, shifted};
 
 /// How many times nearer the stated line a place must be than the next one.
@@ -52,7 +53,7 @@ pub(super) fn locate<'a>(
     hunk: &Hunk<'a>,
     expected: Option<Expected>,
 ) -> Result<Place<'a>, Refusal> {
-    let place = find(index, hunk, expected)?;
+    let place = find(index, hunk, expected).map_err(|it| it.with_section(hunk.section))?;
     if repeats(index, &place) {
         return Err(Refusal::AlreadyThere);
     }
@@ -70,7 +71,8 @@ fn find<'a>(
     let (plain, indented): (Vec<usize>, Vec<usize>) = found
         .into_iter()
         .partition(|start| index.is_plain(*start, &old));
-    if let Some(start) = decide(&plain, expected, old.len())? {
+    let in_section = places_in_section(index, hunk, &plain)?;
+    if let Some(start) = decide(&plain, &in_section, expected, old.len())? {
         let expected = expected.map(|expected| expected.moved);
         if expected != Some(start) && is_there_as_stated(index, hunk) {
             return Err(Refusal::AlreadyThere);
@@ -101,10 +103,13 @@ fn find<'a>(
     if is_there(index, hunk)? {
         return Err(Refusal::AlreadyThere);
     }
-    match indented[..] {
-        [] => {}
-        [start] => return indented_at(index, hunk, start),
-        _ => return Err(Refusal::ambiguous(indented)),
+    match (
+        &indented[..],
+        &places_in_section(index, hunk, &indented)?[..],
+    ) {
+        ([], _) => {}
+        ([start], _) | (_, [start]) => return indented_at(index, hunk, *start),
+        _ => return Err(Refusal::ambiguous(indented.iter().copied())),
     }
     if let Some(place) = nearby(index, hunk, expected)? {
         return Ok(place);
@@ -113,16 +118,29 @@ fn find<'a>(
     Err(Refusal::NotFound { line })
 }
 
-/// Chooses among the places where all old lines are.
+/// Chooses among the places where all old lines are. `in_section` are those in the section of the hunk.
 fn decide(
-    starts: &[usize],
+    all: &[usize],
+    in_section: &[usize],
     expected: Option<Expected>,
     length: usize,
 ) -> Result<Option<usize>, Refusal> {
-    let ambiguous = || Refusal::ambiguous(starts.iter().copied());
-    if let [] | [_] = starts {
-        return Ok(starts.first().copied());
+    let ambiguous = || Refusal::ambiguous(all.iter().copied());
+    if let [] | [_] = all {
+        return Ok(all.first().copied());
     }
+    let stated_place = expected
+        .map(|expected| expected.moved)
+        .filter(|moved| all.contains(moved));
+    let starts = match in_section {
+        [] => all,
+        // The line number and the section must not choose two places.
+        _ if stated_place.is_some_and(|place| !in_section.contains(&place)) => {
+            return Err(ambiguous());
+        }
+        [start] => return Ok(Some(*start)),
+        _ => in_section,
+    };
     let Some(Expected { stated, moved }) = expected else {
         return Err(ambiguous());
     };

@@ -4,9 +4,9 @@
 //! has only one meaning and refuses the rest, naming the hunk; it never applies half a patch.
 //! The error's text is what the model reads in its next prompt. The `patch` action calls it.
 //!
-//! - `parse` turns the text into `hunk`s; `header` reads file names and `@@` lines.
+//! - `parse` turns the text into `hunk`s; `header` reads file names and `@@` lines, `mode` file modes.
 //! - `locate` finds where a hunk belongs; `index` searches lines, `nearby` the places that almost
-//!   fit, `shift` the ones with another indentation.
+//!   fit, `shift` the ones with another indentation, `section` those below a function or a heading.
 //! - `apply` puts the parts together, `whole` creates and deletes files; `rows` holds a text's lines
 //!   with their endings.
 //!
@@ -15,10 +15,11 @@
 //! Lines are compared without their endings and without trailing whitespace. The first rule that
 //! answers wins:
 //!
-//! 1. All old lines are found at one place: there. Found at several: at the stated line (moved by
-//!    the offset of the hunk before), else at the place that is at least four times nearer to it
+//! 1. All old lines are found at one place: there. Found at several: at the only place in the section that
+//!    the `@@` line names, unless its line number is exactly that of another place; else, among those in the
+//!    section if there are any, at the stated line (moved by the offset of the hunk before), else at the place that is at least four times nearer to it
 //!    than the next one and no farther than the hunk is long, else refused. Without a line number,
-//!    several places are always refused. So is a place that is not the stated one if the stated
+//!    several places that the section does not decide about are refused. So is a place that is not the stated one if the stated
 //!    one would fit too with another indentation or with the line that the counts say is lost.
 //! 2. The new lines are there and the old are not, or are only elsewhere: the hunk was applied
 //!    before.
@@ -36,13 +37,16 @@ mod header;
 mod hunk;
 mod index;
 mod locate;
+mod mode;
 mod nearby;
 mod parse;
 mod rows;
+mod section;
 mod shift;
 #[cfg(test)]
 mod tests;
 mod whole;
 
-pub use apply::{Patched, apply};
+pub use apply::{Patched, apply, mode_of};
 pub use error::{MAX_FILE_BYTES, MAX_PATCH_BYTES, PatchError, Refusal};
+pub use mode::FileMode;

@@ -6,6 +6,7 @@
 use super::error::{PatchError, Refusal, quote};
 use super::header::{Remark, both_name, is_hunk_header, name, names};
 use super::hunk::{Hunk, Line, Side};
+use super::mode::FileMode;
 use super::rows;
 
 /// What becomes of the file.
@@ -20,6 +21,8 @@ pub(super) enum Fate {
 #[derive(Debug)]
 pub(super) struct Diff<'a> {
     pub(super) fate: Fate,
+    /// The mode that the file gets; none if it keeps its own or is a plain new one.
+    pub(super) mode: Option<FileMode>,
     pub(super) hunks: Vec<Hunk<'a>>,
     pub(super) notes: Vec<String>,
 }
@@ -45,6 +48,7 @@ pub(super) fn parse<'a>(path: &'a str, diff_text: &'a str) -> Result<Diff<'a>, P
         windows,
         diff: Diff {
             fate: Fate::Changed,
+            mode: None,
             hunks: Vec::new(),
             notes: Vec::new(),
         },
@@ -244,9 +248,19 @@ impl<'a> Parser<'a> {
         match Remark::parse(line) {
             Some(Remark::Git(pair)) if both_name(pair, self.path) => self.in_file = true,
             Some(Remark::Git(pair)) => return Err(self.other_pair(at, pair)),
-            Some(Remark::Creates) => self.meets(Fate::Created)?,
-            Some(Remark::Deletes) => self.meets(Fate::Deleted)?,
-            Some(Remark::Mode) => self.diff.notes.push("the file mode is not changed".into()),
+            Some(Remark::Creates(mode)) => {
+                let mode = FileMode::parse(mode)?;
+                self.diff.mode = Some(mode).filter(|mode| *mode == FileMode::Executable);
+                self.meets(Fate::Created)?;
+            }
+            Some(Remark::Deletes(mode)) => {
+                FileMode::parse(mode)?;
+                self.meets(Fate::Deleted)?;
+            }
+            Some(Remark::OldMode(mode)) => {
+                FileMode::parse(mode)?;
+            }
+            Some(Remark::NewMode(mode)) => self.diff.mode = Some(FileMode::parse(mode)?),
             Some(Remark::Renames) => return Err(PatchError::Renames),
             Some(Remark::Binary) => return Err(PatchError::Binary),
             Some(Remark::Foreign) => return Err(PatchError::NotUnified(quote(line))),

@@ -14,6 +14,7 @@ pub(super) fn create(
 ) -> Result<Patched, PatchError> {
     let mut patched = Patched {
         text: Some(String::new()),
+        mode: diff.mode,
         fuzzy: false,
         notes: diff.notes,
     };
@@ -23,6 +24,8 @@ pub(super) fn create(
             (Fate::Created, None) => Ok(patched),
             (Fate::Created, Some("")) => Err(PatchError::AlreadyApplied),
             (Fate::Created, Some(_)) => Err(PatchError::Exists(path.to_owned())),
+            // A mode of its own needs a file.
+            (Fate::Changed, _) if diff.mode.is_some() => Err(PatchError::Missing(path.to_owned())),
             (Fate::Changed | Fate::Deleted, _) => Err(PatchError::NoHunks),
         };
     };
@@ -70,6 +73,7 @@ pub(super) fn delete(original: Option<&str>, diff: Diff<'_>) -> Result<Patched, 
     let original = original.ok_or(PatchError::AlreadyApplied)?;
     let mut patched = Patched {
         text: None,
+        mode: None,
         fuzzy: false,
         notes: diff.notes,
     };

@@ -1,16 +1,22 @@
 //! Writes and patches: what a file will be is computed first, so that the intent can say it.
 
+use std::time::Duration;
+
 use ralph_core::action::{Action, rules};
 use ralph_core::event::ActionResult;
 use ralph_core::id::Digest;
-use ralph_core::patch;
+use ralph_core::patch::{self, FileMode};
 use ralph_core::path::{SandboxPath, WorkspacePath};
-use ralph_core::ports::{SandboxError, WriteMode};
+use ralph_core::ports::{Exec, SandboxError, WriteMode};
 
 use super::cleared::copied_placeholder;
 use super::perform::Effect;
+use crate::capture::Capture;
 use crate::error::RunError;
 use crate::run::Run;
+
+/// How long it may take to set the mode of a file.
+const MODE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The largest file an action may read or leave behind.
 const MAX_FILE: u64 = 5 << 20;
@@ -20,14 +26,19 @@ pub(super) enum FileStep {
     Write {
         path: WorkspacePath,
         bytes: Vec<u8>,
+        mode: Option<FileMode>,
         detail: String,
     },
     Delete {
         path: WorkspacePath,
     },
     /// A crash came after the effect and before the record. The digest is told again: another crash
-    /// must find it.
-    AlreadyDone(Digest),
+    /// must find it. The mode may not have been set yet.
+    AlreadyDone {
+        path: WorkspacePath,
+        after: Digest,
+        mode: Option<FileMode>,
+    },
     Not(ActionResult),
 }
 
@@ -37,7 +48,7 @@ impl FileStep {
         match self {
             Self::Write { bytes, .. } => Some(Digest::of(bytes)),
             Self::Delete { .. } => Some(Digest::of(b"")),
-            Self::AlreadyDone(after) => Some(after.clone()),
+            Self::AlreadyDone { after, .. } => Some(after.clone()),
             Self::Not(_) => None,
         }
     }
@@ -94,7 +105,16 @@ impl Run {
         // Only a patch can remove a file; to a write, one that is missing is not an empty one.
         let comparable = old.is_some() || matches!(action, Action::Patch { .. });
         if comparable && intended.as_ref() == Some(&now) {
-            return Ok(FileStep::AlreadyDone(now));
+            let mode = if let Action::Patch { patch: diff, .. } = action {
+                patch::mode_of(path.as_str(), diff)
+            } else {
+                None
+            };
+            return Ok(FileStep::AlreadyDone {
+                path: path.clone(),
+                after: now,
+                mode: mode.filter(|_| old.is_some()),
+            });
         }
         let before = old.clone().unwrap_or_default();
         let step = new_content(action, path, old);
@@ -125,7 +145,10 @@ impl Run {
         }
         let done = match &step {
             FileStep::Not(result) => return Ok(Effect::of(result.clone())),
-            FileStep::AlreadyDone(_) => return Ok(Effect::done("was done before the restart")),
+            FileStep::AlreadyDone { path, mode, .. } => {
+                let done = "was done before the restart".to_owned();
+                return self.with_mode(path, *mode, done).await;
+            }
             FileStep::Write { path, bytes, .. } => {
                 self.sandbox
                     .write(&SandboxPath::in_repo(path), bytes, WriteMode::Replace)
@@ -134,7 +157,12 @@ impl Run {
             FileStep::Delete { path } => self.sandbox.delete(&SandboxPath::in_repo(path)).await,
         };
         match (done, step) {
-            (Ok(()), FileStep::Write { detail, .. }) => Ok(Effect::done(detail)),
+            (
+                Ok(()),
+                FileStep::Write {
+                    path, mode, detail, ..
+                },
+            ) => self.with_mode(&path, mode, detail).await,
             (Ok(()), _) => Ok(Effect::done("deleted")),
             (Err(SandboxError::Escapes(path)), _) => Ok(Effect::refused(format!(
                 "`{path}` leads outside the repository"
@@ -149,6 +177,35 @@ impl Run {
             ) => Err(error.into()),
             (Err(error), _) => Ok(Effect::failed(error.to_string())),
         }
+    }
+}
+
+impl Run {
+    /// Sets the mode that a patch states for a file that has been written.
+    async fn with_mode(
+        &mut self,
+        path: &WorkspacePath,
+        mode: Option<FileMode>,
+        detail: String,
+    ) -> Result<Effect, RunError> {
+        let (change, word) = match mode {
+            None => return Ok(Effect::done(detail)),
+            Some(FileMode::Executable) => ("a+x", "executable"),
+            Some(FileMode::Plain) => ("a-x", "not executable"),
+        };
+        let exec = Exec::argv(["chmod", change, "--", path.as_str()], MODE_TIMEOUT);
+        let mut capture = Capture::new(&self.outside.redactor);
+        let why = match self.exec(exec, &mut capture).await {
+            Ok(outcome) if outcome.ended.is_success() => {
+                return Ok(Effect::done(format!("{detail}, {word}")));
+            }
+            Ok(outcome) => outcome.ended.to_string(),
+            Err(RunError::Sandbox(error @ SandboxError::Interrupted { .. })) => error.to_string(),
+            Err(error) => return Err(error),
+        };
+        Ok(Effect::failed(format!(
+            "the text of `{path}` is written, but it could not be made {word}: {why}"
+        )))
     }
 }
 
@@ -172,6 +229,7 @@ fn new_content(action: &Action, path: &WorkspacePath, old: Option<Vec<u8>>) -> F
             FileStep::Write {
                 path: path.clone(),
                 bytes,
+                mode: None,
                 detail,
             }
         }
@@ -182,6 +240,7 @@ fn new_content(action: &Action, path: &WorkspacePath, old: Option<Vec<u8>>) -> F
             match patch::apply(path.as_str(), text.as_deref(), diff) {
                 Ok(patch::Patched {
                     text: Some(text),
+                    mode,
                     fuzzy,
                     ..
                 }) => {
@@ -193,6 +252,7 @@ fn new_content(action: &Action, path: &WorkspacePath, old: Option<Vec<u8>>) -> F
                     FileStep::Write {
                         path: path.clone(),
                         bytes: text.into_bytes(),
+                        mode,
                         detail: detail.into(),
                     }
                 }

@@ -44,6 +44,7 @@ fn a_rare_line_is_found_among_many_equal_ones() {
         apply(PATH, Some(&original), "@@ -1,3 +1,3 @@\n x\n-y\n+z\n x\n"),
         Ok(Patched {
             text: Some(expected),
+            mode: None,
             fuzzy: true,
             notes: vec!["hunk 1: found at line 200000 by its text".into()],
         })

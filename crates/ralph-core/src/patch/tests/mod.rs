@@ -4,7 +4,9 @@
 mod applied;
 mod damaged;
 mod large;
+mod modes;
 mod refused;
+mod sections;
 
 /// The file of most cases.
 const PATH: &str = "src/lib.rs";

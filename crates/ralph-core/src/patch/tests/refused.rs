@@ -82,7 +82,6 @@ fn patches_that_are_not_one_text_diff_of_the_file() {
         "Nothing to do.\n",
         "--- a/src/lib.rs\n+++ b/src/lib.rs\n",
         "--- a/src/lib.rs\n+++ b/src/lib.rs\n-a\n+b\n",
-        "diff --git a/src/lib.rs b/src/lib.rs\nold mode 100644\nnew mode 100755\n",
         "diff --git a/src/lib.rs b/src/lib.rs\ndeleted file mode 100644\n",
     ] {
         assert_eq!(refusal(Some("a\n"), patch), no_hunk, "{patch:?}");

@@ -1,0 +1,134 @@
+//! File modes that git's headers state.
+
+use super::PATH;
+use crate::patch::{FileMode, apply, mode_of};
+
+const GIT: &str = "diff --git a/src/lib.rs b/src/lib.rs\n";
+const CHANGE: &str = "--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -1 +1 @@\n-a\n+b\n";
+const NEW: &str = "--- /dev/null\n+++ b/src/lib.rs\n@@ -0,0 +1 @@\n+b\n";
+const GONE: &str = "--- a/src/lib.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n";
+
+/// Applies a diff with these remarks; returns the text and the mode of the file, or the refusal.
+fn applied(
+    original: Option<&str>,
+    remarks: &str,
+    diff: &str,
+) -> Result<(Option<String>, Option<FileMode>), String> {
+    let patch = format!("{GIT}{remarks}{diff}");
+    let patched = apply(PATH, original, &patch).map_err(|error| error.to_string())?;
+    assert_eq!(patched.notes, Vec::<String>::new());
+    Ok((patched.text, patched.mode))
+}
+
+#[test]
+fn a_mode_is_set_when_the_patch_states_another() {
+    let run = Some(FileMode::Executable);
+    let plain = Some(FileMode::Plain);
+    for (original, remarks, diff, text, mode) in [
+        (None, "new file mode 100755\n", NEW, Some("b\n"), run),
+        (None, "new file mode 100644\n", NEW, Some("b\n"), None),
+        (
+            None,
+            "new file mode 100755\nindex 000..e69\n",
+            "",
+            Some(""),
+            run,
+        ),
+        (
+            Some("a\n"),
+            "old mode 100644\nnew mode 100755\n",
+            CHANGE,
+            Some("b\n"),
+            run,
+        ),
+        (
+            Some("a\n"),
+            "old mode 100755\nnew mode 100644\n",
+            CHANGE,
+            Some("b\n"),
+            plain,
+        ),
+        (
+            Some("a\n"),
+            "old mode 100644\nnew mode 100755\n",
+            "",
+            Some("a\n"),
+            run,
+        ),
+        (
+            Some("a\r\n"),
+            "old mode 100755\nnew mode 100644\n",
+            "",
+            Some("a\r\n"),
+            plain,
+        ),
+        (
+            Some(""),
+            "old mode 100644\nnew mode 100755\n",
+            "",
+            Some(""),
+            run,
+        ),
+        (
+            Some("a\n"),
+            "index 12..34 100755\n",
+            CHANGE,
+            Some("b\n"),
+            None,
+        ),
+        (Some("a\n"), "deleted file mode 100755\n", GONE, None, None),
+    ] {
+        let expected = Ok((text.map(str::to_owned), mode));
+        assert_eq!(
+            applied(original, remarks, diff),
+            expected,
+            "{remarks}{diff}"
+        );
+        let patch = format!("{GIT}{remarks}{diff}");
+        assert_eq!(mode_of(PATH, &patch), mode, "{remarks}{diff}");
+    }
+}
+
+#[test]
+fn links_submodules_and_other_modes_are_refused() {
+    let link =
+        "the patch is for a symbolic link (mode 120000); use a `run` action with `ln -s` or `rm`";
+    let submodule = "the patch is for a submodule (mode 160000); only files are patched";
+    for (original, remarks, diff, message) in [
+        (None, "new file mode 120000\n", NEW, link),
+        (
+            Some("a\n"),
+            "old mode 100644\nnew mode 120000\n",
+            CHANGE,
+            link,
+        ),
+        (
+            Some("a\n"),
+            "old mode 120000\nnew mode 100644\n",
+            CHANGE,
+            link,
+        ),
+        (Some("a\n"), "index 12..34 120000\n", CHANGE, link),
+        (Some("a\n"), "deleted file mode 120000\n", GONE, link),
+        (None, "new file mode 160000\n", NEW, submodule),
+        (Some("a\n"), "index 12..34 160000\n", CHANGE, submodule),
+        (
+            None,
+            "new file mode 104755\n",
+            NEW,
+            "the patch has the file mode `104755`; 100644 and 100755 are possible",
+        ),
+        (
+            None,
+            "old mode 100644\nnew mode 100755\n",
+            "",
+            "`src/lib.rs` does not exist, so there is nothing to change; add all lines to create it",
+        ),
+    ] {
+        assert_eq!(
+            applied(original, remarks, diff),
+            Err(message.to_owned()),
+            "{remarks}{diff}"
+        );
+    }
+}
