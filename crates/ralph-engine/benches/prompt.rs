@@ -93,6 +93,7 @@ fn snapshot(files: &Files, dir: &RunDir) -> Snapshot {
     let text = |name: &str| files.text(name).expect("a file can be read");
     Snapshot {
         task: "# Task\n\n- [ ] M1.1 it is done\n".repeat(100),
+        open_boxes: Vec::new(),
         guardrails: text("guardrails.md"),
         progress: text("progress.md"),
         notes: Some(text("notes.md")),

@@ -45,7 +45,13 @@ pub(crate) async fn workspace(
     files: &Files,
     pinned: &mut Pinned,
 ) -> Result<Ready, RunError> {
-    let task = pinned.write_ticks(&journal.state().ticked)?;
+    let ticked = pinned.task().current_ids(&journal.state().ticked);
+    if ticked != journal.state().ticked {
+        journal.append(Event::BoxesTicked {
+            ticked: ticked.iter().cloned().collect(),
+        })?;
+    }
+    let task = pinned.write_ticks(&ticked)?;
     remove_leftovers(journal, outside).await?;
     if let Some(sandbox) = existing(journal, outside).await? {
         if journal.state().workspace_ready {

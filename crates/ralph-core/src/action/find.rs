@@ -87,8 +87,8 @@ fn without_fence(text: &str) -> &str {
 fn find_at(reply: &str, kind: Kind, wrappers: usize) -> Result<Found, ReplyError> {
     let mut answers = Answers::new(reply, kind, wrappers);
     let mut at = 0;
-    // Where the current line begins: looking back from each object would take quadratic time.
-    let mut line = 0;
+    // Remembered from line to line: looking back from each object would take quadratic time.
+    let mut is_quoted = begins_quotation(reply);
     let mut scanned = 0;
     while let Some(offset) = reply[at..].find(['{', '<']) {
         let start = at + offset;
@@ -103,16 +103,20 @@ fn find_at(reply: &str, kind: Kind, wrappers: usize) -> Result<Found, ReplyError
             let object = lexer::read_object(rest)?;
             at = start + object.length;
             if let Some(end) = reply[scanned..start].rfind('\n') {
-                line = scanned + end + 1;
+                is_quoted = begins_quotation(&reply[scanned + end + 1..]);
             }
             scanned = start;
-            let is_quoted = reply[line..start].trim_start().starts_with('>');
             answers.take(start, object, is_quoted);
         } else {
             at = start + 1;
         }
     }
     answers.finish()
+}
+
+/// Tells whether a line is part of a Markdown quotation.
+fn begins_quotation(line: &str) -> bool {
+    line.trim_start_matches([' ', '\t']).starts_with('>')
 }
 
 /// The answers of a reply, as far as it has been read.

@@ -215,7 +215,7 @@ fn what_is_worth_knowing() {
 warning [image-without-use] line 12: `sandbox_image` has no effect with `sandbox_provider: local` — remove the line, or choose a provider that uses images
 warning [fallback-is-default] line 20: `model_profile_fallback` is the same profile as `model_profile_default` — name another profile, or remove the line: switching to it would change nothing
 warning [multi-line-command] line 31: `test_command` holds a command of several lines; its last line decides — join the lines with `&&`, so that every one of them counts
-warning [already-ticked] line 72: checkbox `C1` is ticked already — nothing to do: it is verified again
+warning [already-ticked] line 72: checkbox `m1-1-foo-endpoint-returns-200-for-valid` is ticked already — nothing to do: it is verified again
 warning [direction-character] line 72: this line has an invisible character that changes the direction of text — remove it: what is shown may not be what is run
 warning [empty-checkbox] line 80: checkbox `M1.9` says nothing — say what must be true
 warning [misplaced-checkbox] line 80: checkbox `M1.9` stands below milestone `M2` — move it or rename it

@@ -12,7 +12,7 @@ pub struct AgentSnapshot {
     pub iteration: u32,
     /// The task file, relative to the repository.
     pub task_file: String,
-    /// Boxes that are not ticked yet, as `id text`, in their order.
+    /// Boxes that are not ticked yet, each with its text and its id, in their order.
     pub open_boxes: Vec<String>,
     /// The command that must be green.
     pub test_command: Option<String>,

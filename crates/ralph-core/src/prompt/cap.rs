@@ -3,7 +3,7 @@
 use super::build::RULES;
 
 /// No prompt is larger than this, system and user message together.
-pub const MAX_PROMPT_BYTES: usize = 448 * KIB;
+pub const MAX_PROMPT_BYTES: usize = 464 * KIB;
 
 /// No prompt that asks for a corrected reply is larger than this.
 pub const MAX_REPAIR_BYTES: usize = MAX_PROMPT_BYTES + 12 * KIB;
@@ -60,6 +60,7 @@ impl Cap {
 
 /// The task is given in full: only its size in bytes is bounded.
 pub(super) const TASK: Cap = Cap::new(Keep::Head, usize::MAX, 256 * KIB, 256 * KIB);
+pub(super) const OPEN_BOXES: Cap = Cap::new(Keep::Head, 60, 8 * KIB, KIB);
 /// The first guardrails are the project's policy, the last ones the newest lessons.
 pub(super) const GUARDRAILS: Cap = Cap::new(Keep::Ends, 400, 16 * KIB, 2 * KIB);
 pub(super) const PROGRESS: Cap = Cap::new(Keep::Head, 200, 8 * KIB, 2 * KIB);
@@ -86,8 +87,9 @@ pub(super) const BAD_REPLY_ERRORS: Cap = Cap::new(Keep::Head, 60, 4 * KIB, KIB);
 /// What one part adds to its text at most: heading, explanation, names, fences, marker.
 const FRAME: usize = KIB + 2 * MAX_BACKTICKS + 3 * MAX_NAME_BYTES;
 
-const PARTS: [Cap; 14] = [
+const PARTS: [Cap; 15] = [
     TASK,
+    OPEN_BOXES,
     GUARDRAILS,
     PROGRESS,
     NOTES,

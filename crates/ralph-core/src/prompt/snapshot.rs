@@ -8,6 +8,8 @@ use crate::ports::Ended;
 pub struct Snapshot {
     /// The whole of `ralph_task.md`, with its front matter.
     pub task: String,
+    /// The boxes that are open, if one of them has no id in the file: number, id and text of each.
+    pub open_boxes: Vec<String>,
     /// The whole of `.ralph/guardrails.md`.
     pub guardrails: String,
     /// The whole of `.ralph/progress.md`.

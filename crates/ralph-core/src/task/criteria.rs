@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
+use super::derived::derive_ids;
 use super::grammar::split_id;
 use crate::lint::Finding;
 
@@ -24,8 +25,11 @@ pub struct Milestone {
 /// One criterion of success.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Checkbox {
-    /// Its name, such as `M1.1`; made from its position where it has none (`C3`).
+    /// Its name, such as `M1.1`; made from its text where it has none (`it-answers-json`).
     pub id: String,
+    /// Whether the file gives it that name.
+    #[serde(skip)]
+    pub has_own_id: bool,
     /// What it says besides.
     pub text: String,
     /// The milestone it belongs to.
@@ -39,6 +43,17 @@ pub struct Checkbox {
     /// The place of the byte between its brackets.
     #[serde(skip)]
     pub(super) mark: usize,
+}
+
+impl Checkbox {
+    /// Returns the box in one line: its id, as far as the file has one, and its text.
+    pub fn label(&self) -> String {
+        if self.has_own_id {
+            format!("{} {}", self.id, self.text)
+        } else {
+            self.text.clone()
+        }
+    }
 }
 
 /// A checkbox before it has its name.
@@ -88,6 +103,7 @@ pub(super) fn name(
         let group = id.split('.').next().filter(|group| known.contains(group));
         named.push(Checkbox {
             milestone: raw.milestone.or_else(|| group.map(str::to_owned)),
+            has_own_id: !id.is_empty(),
             id,
             text,
             checked: raw.checked,
@@ -96,25 +112,8 @@ pub(super) fn name(
             mark: raw.mark,
         });
     }
-    name_by_position(&mut named, &lines);
+    derive_ids(&mut named);
     named
-}
-
-/// A box without a name is `C` and its position; if a box is called that, the next free number
-/// behind all positions.
-fn name_by_position(boxes: &mut [Checkbox], taken: &HashMap<String, u32>) {
-    let mut spare = boxes.len();
-    for (index, nameless) in boxes.iter_mut().enumerate() {
-        if !nameless.id.is_empty() {
-            continue;
-        }
-        let mut id = format!("C{}", index + 1);
-        while taken.contains_key(&id) {
-            spare += 1;
-            id = format!("C{spare}");
-        }
-        nameless.id = id;
-    }
 }
 
 /// Refuses milestones with the same name.

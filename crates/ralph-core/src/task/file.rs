@@ -34,6 +34,15 @@ pub struct TaskFile {
     pub(crate) remarks: Vec<Finding>,
 }
 
+/// The ticks in another copy of a task file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TicksInCopy {
+    /// The ids of the ticked boxes.
+    pub ticked: BTreeSet<String>,
+    /// Whether the copy differs in anything but ticks.
+    pub differs: bool,
+}
+
 /// A task as far as it could be read, and everything that is wrong with it.
 pub(crate) struct Draft {
     /// With any finding it is good for nothing but looking for more of them.
@@ -118,23 +127,39 @@ impl TaskFile {
             .collect()
     }
 
-    /// Returns the boxes that are ticked in another copy of the file; none if it differs in anything else.
-    pub fn ticks_in(&self, copy: &str) -> Option<BTreeSet<String>> {
-        let copy = clean(copy.as_bytes()).ok()?;
+    /// Returns the boxes that are ticked in another copy of the file, which may differ in other ways. A box
+    /// counts if its text is in the copy unchanged and only once.
+    pub fn ticks_in(&self, copy: &str) -> TicksInCopy {
+        let Ok(copy) = clean(copy.as_bytes()) else {
+            return TicksInCopy::default();
+        };
         let mark = |checkbox: &Checkbox| copy.as_bytes().get(checkbox.mark).copied();
-        let ticked: BTreeSet<String> = self
-            .checkboxes
-            .iter()
-            .filter(|checkbox| matches!(mark(checkbox), Some(b'x' | b'X')))
-            .map(|checkbox| checkbox.id.clone())
-            .collect();
         let same = self.text.len() == copy.len()
             && std::iter::zip(self.text.bytes(), copy.bytes())
                 .enumerate()
                 .all(|(at, (ours, theirs))| {
                     ours == theirs || self.checkboxes.iter().any(|checkbox| checkbox.mark == at)
                 });
-        same.then_some(ticked)
+        if same {
+            let is_ticked = |it: &&Checkbox| matches!(mark(it), Some(b'x' | b'X'));
+            let ticked = self.checkboxes.iter().filter(is_ticked);
+            return TicksInCopy {
+                ticked: ticked.map(|checkbox| checkbox.id.clone()).collect(),
+                differs: false,
+            };
+        }
+        let theirs = Self::draft(copy.as_bytes()).task;
+        let theirs = theirs.map_or_else(Vec::new, |task| task.checkboxes);
+        let is_ticked = |ours: &&Checkbox| {
+            let mut found = theirs.iter().filter(|it| it.id == ours.id);
+            let same = |it: &Checkbox| it.checked && it.text == ours.text;
+            found.next().is_some_and(same) && found.next().is_none()
+        };
+        let ticked = self.checkboxes.iter().filter(is_ticked);
+        TicksInCopy {
+            ticked: ticked.map(|checkbox| checkbox.id.clone()).collect(),
+            differs: true,
+        }
     }
 
     /// Returns the file with exactly these boxes ticked and all others open. Nothing else changes,

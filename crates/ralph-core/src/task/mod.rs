@@ -3,7 +3,7 @@
 //! [`TaskFile::parse`] is the edge: what comes out of it is checked and typed. The bytes are
 //! cleaned and split (`split`), the front matter is read into a tree that knows its lines (`yaml`)
 //! and from there into a [`Contract`] (`fields`, `decode`), the body is read for milestones,
-//! checkboxes and verify lines (`body`, `criteria`). All of it takes time in proportion to the
+//! checkboxes and verify lines (`body`, `criteria`, `derived`); `named` finds the box that a claim means. All of it takes time in proportion to the
 //! file, whatever the file holds.
 
 mod body;
@@ -11,10 +11,12 @@ mod branch;
 mod contract;
 mod criteria;
 mod decode;
+mod derived;
 mod fields;
 mod file;
 mod grammar;
 pub(crate) mod keys;
+mod named;
 mod repo_url;
 mod split;
 mod suggest;
@@ -28,7 +30,8 @@ pub use contract::{
     SandboxResources, VerificationSettings,
 };
 pub use criteria::{Checkbox, MAX_CHECKBOXES, Milestone};
-pub use file::TaskFile;
+pub use file::{TaskFile, TicksInCopy};
+pub use named::{BoxNames, NamedBox};
 pub use repo_url::{RepoUrl, RepoUrlError};
 pub use split::{MAX_FRONT_MATTER_BYTES, MAX_TASK_BYTES};
 pub use suggest::nearest;

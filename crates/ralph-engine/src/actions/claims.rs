@@ -7,6 +7,7 @@ use ralph_core::action::Claims;
 use ralph_core::event::Event;
 use ralph_core::path::WorkspacePath;
 use ralph_core::ports::{Exec, ExecOutcome};
+use ralph_core::task::NamedBox;
 use ralph_core::verdict::{self, CheckResult, Verdict};
 
 use crate::capture::{Capture, Captured};
@@ -18,17 +19,38 @@ use crate::workspace::Finding;
 /// How long a verify or test command may take.
 pub(crate) const CHECK_TIMEOUT: Duration = Duration::from_mins(30);
 
+/// How much of a claim is shown, in characters.
+const MAX_SHOWN_CHARS: usize = 120;
+
+/// How many boxes an answer to an unclear claim lists.
+const MAX_LISTED: usize = 20;
+
+/// Returns a claim as messages show it: one line without control characters.
+fn shown(claim: &str) -> String {
+    let line = claim.chars().map(|c| if c.is_control() { ' ' } else { c });
+    line.take(MAX_SHOWN_CHARS).collect()
+}
+
+/// Joins the first entries of a list and counts the rest.
+fn first(entries: &[&str], separator: &str) -> String {
+    let listed = entries[..entries.len().min(MAX_LISTED)].join(separator);
+    match entries.len().saturating_sub(MAX_LISTED) {
+        0 => listed,
+        more => format!("{listed}{separator}and {more} more"),
+    }
+}
+
 impl Run {
     /// Looks at every claim and ticks the boxes that hold.
     pub(crate) async fn check_claims(&mut self, claims: &Claims) -> Result<(), RunError> {
         let before = self.complete_milestones();
         let mut ticked = self.state().ticked.clone();
-        let claimed: BTreeSet<&String> = claims.checkboxes_checked.iter().collect();
+        let (claimed, unclear) = self.claimed_boxes(claims);
         for id in claimed {
-            if ticked.contains(id) {
+            if ticked.contains(&id) {
                 continue;
             }
-            let (checks, refusal) = self.verify_box(id).await?;
+            let (checks, refusal) = self.verify_box(&id).await?;
             let verified = refusal.is_none();
             let why = refusal.unwrap_or_default();
             if verified {
@@ -42,7 +64,7 @@ impl Run {
             let iteration = self.state().iteration;
             self.journal.append(Event::ClaimChecked {
                 iteration,
-                checkbox: id.clone(),
+                checkbox: id,
                 verified,
                 why,
                 checks,
@@ -50,11 +72,72 @@ impl Run {
         }
         self.now.newly_ticked += ticked.difference(&self.state().ticked).count();
         self.set_ticks(&ticked)?;
+        self.refuse_unclear(unclear)?;
         self.check_milestones(claims)?;
         let complete = self.complete_milestones();
         // After a crash nobody knows which were complete before; one push too many is harmless.
         let unknown = self.now.resumed && !complete.is_empty();
         self.now.milestone_reached = complete != before || unknown;
+        Ok(())
+    }
+
+    /// Returns the ids of the boxes that are claimed, and the claims that name no box or more than one,
+    /// each with the reason.
+    fn claimed_boxes(&self, claims: &Claims) -> (BTreeSet<String>, Vec<(String, String)>) {
+        let mut boxes = BTreeSet::new();
+        let mut unclear = Vec::new();
+        let names = self.pinned.task().box_names();
+        for claim in &claims.checkboxes_checked {
+            let claimed = shown(claim);
+            match names.find(claim) {
+                NamedBox::One(checkbox) => {
+                    boxes.insert(checkbox.id.clone());
+                }
+                NamedBox::Several(found) => {
+                    let ids: Vec<&str> = found.iter().map(|it| it.id.as_str()).collect();
+                    let why = format!("it fits several checkboxes: {}", first(&ids, ", "));
+                    unclear.push((claimed, why));
+                }
+                NamedBox::Unknown => {
+                    let why = format!("the task has no checkbox `{claimed}`");
+                    unclear.push((claimed, why));
+                }
+            }
+        }
+        (boxes, unclear)
+    }
+
+    /// Answers unclear claims with the open boxes: nothing is ticked by guess.
+    fn refuse_unclear(&mut self, unclear: Vec<(String, String)>) -> Result<(), RunError> {
+        if unclear.is_empty() {
+            return Ok(());
+        }
+        for (claim, why) in unclear {
+            let line = format!("box {claim} was claimed but is not ticked: {why}");
+            self.log_activity(&line)?;
+            self.log_error(&line)?;
+            self.refuse_claim(claim, why)?;
+        }
+        let open = self.pinned.task().open_boxes(&self.state().ticked);
+        let open: Vec<&str> = open.iter().map(String::as_str).collect();
+        let list = if open.is_empty() {
+            "none".to_owned()
+        } else {
+            first(&open, "; ")
+        };
+        self.log_error(&format!("claim checkboxes by their id; open are: {list}"))
+    }
+
+    /// Records a claim that was not checked.
+    fn refuse_claim(&mut self, claim: String, why: String) -> Result<(), RunError> {
+        let iteration = self.state().iteration;
+        self.journal.append(Event::ClaimChecked {
+            iteration,
+            checkbox: claim,
+            verified: false,
+            why,
+            checks: Vec::new(),
+        })?;
         Ok(())
     }
 
@@ -154,29 +237,14 @@ impl Run {
     fn check_milestones(&mut self, claims: &Claims) -> Result<(), RunError> {
         let complete = self.complete_milestones();
         for id in &claims.milestones_completed {
-            if complete.contains(id) {
-                continue;
-            }
-            let why = if self
-                .pinned
-                .task()
-                .milestones
-                .iter()
-                .any(|milestone| milestone.id == *id)
-            {
-                format!("milestone `{id}` still has open boxes")
-            } else {
-                format!("the task has no milestone `{id}`")
+            let milestone = self.pinned.task().named_milestone(id);
+            let why = match milestone.map(|milestone| &milestone.id) {
+                Some(id) if complete.contains(id) => continue,
+                Some(id) => format!("milestone `{id}` still has open boxes"),
+                None => format!("the task has no milestone `{}`", shown(id)),
             };
             self.log_error(&why)?;
-            let iteration = self.state().iteration;
-            self.journal.append(Event::ClaimChecked {
-                iteration,
-                checkbox: id.clone(),
-                verified: false,
-                why,
-                checks: Vec::new(),
-            })?;
+            self.refuse_claim(shown(id), why)?;
         }
         Ok(())
     }

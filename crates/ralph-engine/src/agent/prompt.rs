@@ -17,7 +17,13 @@ impl Run {
                 .checkboxes
                 .iter()
                 .filter(|checkbox| !state.ticked.contains(&checkbox.id))
-                .map(|checkbox| format!("{} {}", checkbox.id, checkbox.text))
+                .map(|checkbox| {
+                    if checkbox.has_own_id {
+                        checkbox.label()
+                    } else {
+                        format!("{} (its id is `{}`)", checkbox.text, checkbox.id)
+                    }
+                })
                 .collect(),
             test_command: self.pinned.contract().test_command.clone(),
             already_green: state

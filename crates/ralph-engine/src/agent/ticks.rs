@@ -1,9 +1,8 @@
 //! The boxes that an agent says are done: those it ticked in its copy of the task file.
 
-use std::collections::BTreeSet;
-
 use ralph_core::action::Claims;
 use ralph_core::ports::{SandboxError, WriteMode};
+use ralph_core::task::TicksInCopy;
 
 use crate::error::RunError;
 use crate::run::Run;
@@ -13,14 +12,15 @@ use crate::workspace::in_repo;
 const MAX_TASK_BYTES: u64 = 1 << 20;
 
 impl Run {
-    /// Takes the ticks out of the agent's copy of the task file and puts the file back. Any other
-    /// change in it is left for the inspection, which tells it as tampering.
+    /// Reads the ticks in the agent's copy of the task file and restores the file. A copy that differs in
+    /// anything else is left for the inspection, which restores it and records tampering; its ticks still
+    /// count as claims.
     pub(super) async fn agent_claims(&mut self) -> Result<Claims, RunError> {
         let path = in_repo("ralph_task.md")?;
-        let claimed = match self.sandbox.read(&path, MAX_TASK_BYTES).await {
+        let copy = match self.sandbox.read(&path, MAX_TASK_BYTES).await {
             Ok(bytes) => {
                 let copy = String::from_utf8_lossy(&bytes);
-                self.pinned.task().ticks_in(&copy).unwrap_or_default()
+                self.pinned.task().ticks_in(&copy)
             }
             // A file that is not there or no file is for the inspection, too.
             Err(
@@ -28,12 +28,12 @@ impl Run {
                 | SandboxError::NotRegular(_)
                 | SandboxError::Escapes(_)
                 | SandboxError::TooLarge { .. },
-            ) => BTreeSet::new(),
+            ) => TicksInCopy::default(),
             Err(error) => return Err(error.into()),
         };
         let ticked = &self.state().ticked;
-        let new: Vec<String> = claimed.difference(ticked).cloned().collect();
-        if !new.is_empty() {
+        let new: Vec<String> = copy.ticked.difference(ticked).cloned().collect();
+        if !new.is_empty() && !copy.differs {
             let text = self.pinned.task().with_ticks(ticked);
             self.sandbox
                 .write(&path, text.as_bytes(), WriteMode::Replace)

@@ -172,7 +172,7 @@ fn checklist(facts: &Facts<'_>) -> String {
         } else {
             ' '
         };
-        let _ = writeln!(text, "- [{mark}] {} {}", checkbox.id, quiet(&checkbox.text));
+        let _ = writeln!(text, "- [{mark}] {}", quiet(&checkbox.label()));
     }
     text
 }

@@ -3,6 +3,7 @@
 use ralph_core::action;
 use ralph_core::ports::{Ended, ModelRequest};
 use ralph_core::prompt::{self, GitSummary, LastOutput, LastTests, Snapshot};
+use ralph_core::task::Checkbox;
 
 use crate::durable;
 use crate::error::RunError;
@@ -30,6 +31,7 @@ impl Run {
         let last = iteration.saturating_sub(1);
         Ok(Snapshot {
             task: self.pinned.task().with_ticks(&state.ticked),
+            open_boxes: self.boxes_to_show(),
             guardrails: self.files.text("guardrails.md")?,
             progress: self.files.text("progress.md")?,
             notes: Some(self.files.text("notes.md")?),
@@ -70,6 +72,17 @@ impl Run {
                 .collect(),
             schema: action::SCHEMA_TEXT.to_owned(),
         })
+    }
+
+    /// Returns the open boxes with their ids, if the task file itself does not say all of these ids.
+    fn boxes_to_show(&self) -> Vec<String> {
+        let (task, ticked) = (self.pinned.task(), &self.state().ticked);
+        let is_nameless = |it: &Checkbox| !it.has_own_id && !ticked.contains(&it.id);
+        if task.checkboxes.iter().any(is_nameless) {
+            task.open_boxes(ticked)
+        } else {
+            Vec::new()
+        }
     }
 
     /// Returns why the last iteration was a gutter.

@@ -49,6 +49,7 @@ fn every_cut_names_its_file() {
         markers,
         [
             "ralph_task.md",
+            "ralph_task.md",
             ".ralph/guardrails.md",
             ".ralph/progress.md",
             ".ralph/notes.md",

@@ -11,6 +11,7 @@ use crate::prompt::{GitSummary, LastOutput, LastTests, Snapshot};
 pub(super) fn seventh() -> Snapshot {
     Snapshot {
         task: "---\ntask_id: health\ntest_command: npm test\n---\n\n# Health endpoint\n\n- [x] M1.1 It answers 200\n- [ ] M1.2 It answers JSON\n  - verify: `npm test`\n\n```json\n{\"ok\": true}\n```\n".into(),
+        open_boxes: vec![],
         guardrails: "# Guardrails\n\n### sign: keep diffs small\n- instruction: touch only what is needed\n".into(),
         progress: "# Progress\n\n## Done\n- M1.1\n\n## Next\n- M1.2\n".into(),
         notes: Some("The route lives in `src/server.ts`.\n".into()),
@@ -65,6 +66,7 @@ pub(super) fn giant(piece: &str) -> Snapshot {
     let list = vec![text[..text.floor_char_boundary(2_000)].to_owned(); 200];
     Snapshot {
         task: text.clone(),
+        open_boxes: list.clone(),
         guardrails: text.clone(),
         progress: text.clone(),
         notes: Some(text.clone()),

@@ -3,6 +3,7 @@
 mod body;
 mod front;
 mod hostile;
+mod named;
 
 use super::TaskFile;
 use crate::lint::Finding;

@@ -285,3 +285,15 @@ async fn an_agent_that_does_nothing_is_looked_after_by_a_person() {
     );
     assert_eq!(world.state().iteration, 3);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tick_counts_though_the_agent_changed_more_of_the_task_file() {
+    let world = World::new("");
+    let noting = format!("{DOING} && echo '- a note' >> ralph_task.md");
+    let agent = ScriptedAgent::new(&[&noting]);
+    assert_eq!(world.work(agent).await, RunStatus::Succeeded);
+    assert_eq!(world.state().iteration, 1);
+    let is_tampering =
+        |event: &Event| matches!(event, Event::Tamper { path, .. } if path == "ralph_task.md");
+    assert!(world.events().iter().any(is_tampering));
+}
