@@ -49,6 +49,7 @@ mod project;
 mod proxy;
 mod reading;
 mod relative_path;
+mod replies;
 mod repositories;
 #[cfg(target_os = "linux")]
 mod script;
