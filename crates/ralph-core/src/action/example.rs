@@ -42,9 +42,9 @@ fn is_of_prompt(answer: &Map<String, Value>) -> bool {
 
 fn has_placeholder(action: &Value) -> bool {
     let text = |field: &str| action.get(field).and_then(Value::as_str);
-    let named = FIELDS.into_iter().filter_map(text);
+    let mut named = FIELDS.into_iter().filter_map(text);
     let is_content = |text: &str| is_ellipsis(text.trim());
-    named.into_iter().any(|text| is_placeholder(text.trim()))
+    named.any(|text| is_placeholder(text.trim()))
         || text("content").is_some_and(is_content)
         || text("type").is_some_and(|kind| kind.contains('|'))
 }

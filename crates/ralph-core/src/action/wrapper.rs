@@ -12,11 +12,11 @@ const ONLY_KEYS: [&str; 6] = ["response", "reply", "answer", "output", "result",
 
 /// Tells whether an object with these keys may hold an answer, before it is read.
 pub(super) fn may_be(keys: &BTreeSet<String>) -> bool {
-    let known = ["function", "content"]
+    let mut known = ["function", "content"]
         .into_iter()
         .chain(ARGUMENTS)
         .chain(ONLY_KEYS);
-    known.into_iter().any(|key| keys.contains(key))
+    known.any(|key| keys.contains(key))
 }
 
 /// Returns the value that holds the answer.

@@ -105,15 +105,10 @@ impl Run {
         // Only a patch can remove a file; to a write, one that is missing is not an empty one.
         let comparable = old.is_some() || matches!(action, Action::Patch { .. });
         if comparable && intended.as_ref() == Some(&now) {
-            let mode = if let Action::Patch { patch: diff, .. } = action {
-                patch::mode_of(path.as_str(), diff)
-            } else {
-                None
-            };
             return Ok(FileStep::AlreadyDone {
                 path: path.clone(),
                 after: now,
-                mode: mode.filter(|_| old.is_some()),
+                mode: old.and_then(|_| stated_mode(action, path)),
             });
         }
         let before = old.clone().unwrap_or_default();
@@ -206,6 +201,15 @@ impl Run {
         Ok(Effect::failed(format!(
             "the text of `{path}` is written, but it could not be made {word}: {why}"
         )))
+    }
+}
+
+/// Returns the mode that a patch states for its file.
+fn stated_mode(action: &Action, path: &WorkspacePath) -> Option<FileMode> {
+    if let Action::Patch { patch: diff, .. } = action {
+        patch::mode_of(path.as_str(), diff)
+    } else {
+        None
     }
 }
 

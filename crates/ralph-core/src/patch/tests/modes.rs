@@ -20,72 +20,84 @@ fn applied(
     Ok((patched.text, patched.mode))
 }
 
+/// The file, git's remarks, the diff, and the text and mode that the file gets.
+type Stated = (
+    Option<&'static str>,
+    &'static str,
+    &'static str,
+    Option<&'static str>,
+    Option<FileMode>,
+);
+
+const RUN: Option<FileMode> = Some(FileMode::Executable);
+const PLAIN: Option<FileMode> = Some(FileMode::Plain);
+
+const STATED: &[Stated] = &[
+    (None, "new file mode 100755\n", NEW, Some("b\n"), RUN),
+    (None, "new file mode 100644\n", NEW, Some("b\n"), None),
+    (
+        None,
+        "new file mode 100755\nindex 000..e69\n",
+        "",
+        Some(""),
+        RUN,
+    ),
+    (
+        Some("a\n"),
+        "old mode 100644\nnew mode 100755\n",
+        CHANGE,
+        Some("b\n"),
+        RUN,
+    ),
+    (
+        Some("a\n"),
+        "old mode 100755\nnew mode 100644\n",
+        CHANGE,
+        Some("b\n"),
+        PLAIN,
+    ),
+    (
+        Some("a\n"),
+        "old mode 100644\nnew mode 100755\n",
+        "",
+        Some("a\n"),
+        RUN,
+    ),
+    (
+        Some("a\r\n"),
+        "old mode 100755\nnew mode 100644\n",
+        "",
+        Some("a\r\n"),
+        PLAIN,
+    ),
+    (
+        Some(""),
+        "old mode 100644\nnew mode 100755\n",
+        "",
+        Some(""),
+        RUN,
+    ),
+    (
+        Some("a\n"),
+        "index 12..34 100755\n",
+        CHANGE,
+        Some("b\n"),
+        None,
+    ),
+    (Some("a\n"), "deleted file mode 100755\n", GONE, None, None),
+];
+
 #[test]
 fn a_mode_is_set_when_the_patch_states_another() {
-    let run = Some(FileMode::Executable);
-    let plain = Some(FileMode::Plain);
-    for (original, remarks, diff, text, mode) in [
-        (None, "new file mode 100755\n", NEW, Some("b\n"), run),
-        (None, "new file mode 100644\n", NEW, Some("b\n"), None),
-        (
-            None,
-            "new file mode 100755\nindex 000..e69\n",
-            "",
-            Some(""),
-            run,
-        ),
-        (
-            Some("a\n"),
-            "old mode 100644\nnew mode 100755\n",
-            CHANGE,
-            Some("b\n"),
-            run,
-        ),
-        (
-            Some("a\n"),
-            "old mode 100755\nnew mode 100644\n",
-            CHANGE,
-            Some("b\n"),
-            plain,
-        ),
-        (
-            Some("a\n"),
-            "old mode 100644\nnew mode 100755\n",
-            "",
-            Some("a\n"),
-            run,
-        ),
-        (
-            Some("a\r\n"),
-            "old mode 100755\nnew mode 100644\n",
-            "",
-            Some("a\r\n"),
-            plain,
-        ),
-        (
-            Some(""),
-            "old mode 100644\nnew mode 100755\n",
-            "",
-            Some(""),
-            run,
-        ),
-        (
-            Some("a\n"),
-            "index 12..34 100755\n",
-            CHANGE,
-            Some("b\n"),
-            None,
-        ),
-        (Some("a\n"), "deleted file mode 100755\n", GONE, None, None),
-    ] {
-        let expected = Ok((text.map(str::to_owned), mode));
+    for (original, remarks, diff, text, mode) in STATED {
+        let expected = Ok((text.map(str::to_owned), *mode));
         assert_eq!(
-            applied(original, remarks, diff),
+            applied(*original, remarks, diff),
             expected,
             "{remarks}{diff}"
         );
         let patch = format!("{GIT}{remarks}{diff}");
-        assert_eq!(mode_of(PATH, &patch), mode, "{remarks}{diff}");
+        assert_eq!(mode_of(PATH, &patch), *mode, "{remarks}{diff}");
     }
 }
 

@@ -20,77 +20,88 @@ fn line_of(original: &str, patch: &str) -> Result<usize, String> {
     Ok(pairs.position(|(old, new)| old != new).unwrap() + 1)
 }
 
+/// A name, the file, the `@@` line, the lines of the hunk, and the line that it changes.
+type Chosen = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    usize,
+);
+
+const CHOSEN: &[Chosen] = &[
+    ("a method", RUST, "@@ @@ fn one(&self) {", BODY, 4),
+    ("its name alone", RUST, "@@ fn one", BODY, 4),
+    (
+        "with a wrong number",
+        RUST,
+        "@@ -40,2 +40,2 @@ fn one(&self) {",
+        BODY,
+        4,
+    ),
+    (
+        "a method like a function",
+        RUST,
+        "@@ @@ fn two(&self) {",
+        BODY,
+        9,
+    ),
+    (
+        "a function like a method",
+        RUST,
+        "@@ -1,2 +1,2 @@ fn two() {",
+        BODY,
+        15,
+    ),
+    (
+        "a class",
+        PYTHON,
+        "@@ -90,2 +90,2 @@ class B:",
+        "         x()\n-        return 1\n+        return 2\n",
+        9,
+    ),
+    (
+        "a heading",
+        MARKDOWN,
+        "@@ @@ ## Setup",
+        " \n-Run it.\n+Start it.\n",
+        5,
+    ),
+    (
+        "a heading without its marks",
+        MARKDOWN,
+        "@@ @@ More",
+        " \n-Run it.\n+Start it.\n",
+        13,
+    ),
+    (
+        "a section of settings",
+        INI,
+        "@@ @@ [two]",
+        "-port = 1\n+port = 2\n",
+        4,
+    ),
+    (
+        "the number among two in the section",
+        MARKDOWN,
+        "@@ -12,2 +12,2 @@ ## Use",
+        " \n-Run it.\n+Start it.\n",
+        13,
+    ),
+    (
+        "a section that is not there",
+        RUST,
+        "@@ -3,2 +3,2 @@ fn nine() {",
+        BODY,
+        4,
+    ),
+];
+
 #[test]
 fn the_section_chooses_among_equal_places() {
-    for (name, original, header, body, line) in [
-        ("a method", RUST, "@@ @@ fn one(&self) {", BODY, 4),
-        ("its name alone", RUST, "@@ fn one", BODY, 4),
-        (
-            "with a wrong number",
-            RUST,
-            "@@ -40,2 +40,2 @@ fn one(&self) {",
-            BODY,
-            4,
-        ),
-        (
-            "a method like a function",
-            RUST,
-            "@@ @@ fn two(&self) {",
-            BODY,
-            9,
-        ),
-        (
-            "a function like a method",
-            RUST,
-            "@@ -1,2 +1,2 @@ fn two() {",
-            BODY,
-            15,
-        ),
-        (
-            "a class",
-            PYTHON,
-            "@@ -90,2 +90,2 @@ class B:",
-            "         x()\n-        return 1\n+        return 2\n",
-            9,
-        ),
-        (
-            "a heading",
-            MARKDOWN,
-            "@@ @@ ## Setup",
-            " \n-Run it.\n+Start it.\n",
-            5,
-        ),
-        (
-            "a heading without its marks",
-            MARKDOWN,
-            "@@ @@ More",
-            " \n-Run it.\n+Start it.\n",
-            13,
-        ),
-        (
-            "a section of settings",
-            INI,
-            "@@ @@ [two]",
-            "-port = 1\n+port = 2\n",
-            4,
-        ),
-        (
-            "the number among two in the section",
-            MARKDOWN,
-            "@@ -12,2 +12,2 @@ ## Use",
-            " \n-Run it.\n+Start it.\n",
-            13,
-        ),
-        (
-            "a section that is not there",
-            RUST,
-            "@@ -3,2 +3,2 @@ fn nine() {",
-            BODY,
-            4,
-        ),
-    ] {
+    for (name, original, header, body, line) in CHOSEN {
         let patch = format!("{header}\n{body}");
-        assert_eq!(line_of(original, &patch), Ok(line), "{name}");
+        assert_eq!(line_of(original, &patch), Ok(*line), "{name}");
     }
 }
 
