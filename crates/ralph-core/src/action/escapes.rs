@@ -5,8 +5,8 @@
 //!
 //! - `\'` is an apostrophe if the string has no plain one, because the model escapes all of them. Beside
 //!   plain apostrophes (`'it\'s'`, `'\''`) it is code, and the backslash stays.
-//! - `\b` and `\f` next to a lone backslash belong to a regular expression or to LaTeX (`\b\d+\b`): nobody
-//!   writes a backspace there.
+//! - `\b` and `\f` next to a lone backslash belong to a regular expression or to LaTeX (`\b\d+\b`): a
+//!   backspace makes no sense there.
 //! - `C:\Users\new` could contain a line break or a directory, so such a string is rejected.
 
 use super::error::ReplyError;
