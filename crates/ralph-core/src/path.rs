@@ -133,8 +133,8 @@ impl fmt::Display for SandboxPath {
     }
 }
 
-/// Returns the absolute directories of a `PATH` value. A relative or empty entry means the current
-/// directory of each program, which is often a repository that anybody may have written.
+/// Returns the absolute directories of a `PATH` value. A relative or empty entry depends on the current
+/// directory, which is often an untrusted repository.
 pub fn absolute_search_path(path: &str) -> String {
     let entries = path.split(':').filter(|entry| entry.starts_with('/'));
     entries.collect::<Vec<_>>().join(":")

@@ -38,7 +38,7 @@ pub enum RunError {
     #[error("{error}; {}", waited_for(*.waited))]
     Outage {
         /// The last failure.
-        error: ModelError,
+        error: Box<ModelError>,
         /// How long the run has waited.
         waited: Duration,
     },

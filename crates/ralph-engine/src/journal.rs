@@ -1,6 +1,7 @@
 //! The journal: a run's events, numbered, chained by hash, synced before anybody sees them.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,7 +89,7 @@ pub enum JournalError {
     },
 }
 
-/// Describes who has a run that this process lost.
+/// Describes the owner of a run that this process lost.
 pub fn lost_to(pid: Option<u32>) -> String {
     match pid {
         Some(pid) => format!("was taken over by pid {pid}"),
@@ -381,7 +382,8 @@ pub fn refuse_newer(path: &Path) -> Result<(), JournalError> {
             JournalError::Store(_)
             | JournalError::Empty { .. }
             | JournalError::Damaged { .. }
-            | JournalError::Held { .. },
+            | JournalError::Held { .. }
+            | JournalError::Lost { .. },
         ) => Ok(()),
     }
 }

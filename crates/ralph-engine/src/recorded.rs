@@ -12,7 +12,7 @@ use ralph_core::event::{Event, LogMark};
 use ralph_core::state::RunState;
 
 use crate::durable::{self, StoreError};
-use crate::journal::Journal;
+use crate::journal::{Journal, JournalError};
 use crate::store::RunDir;
 
 /// Entries of a run's directory that are not recorded.
@@ -69,7 +69,7 @@ fn pull_file(dir: &RunDir, state: &RunState) -> Option<(String, PathBuf)> {
 }
 
 /// Appends the record of a run's files, for a process that did something for a run between two openings.
-pub(crate) fn append(dir: &RunDir, journal: &mut Journal) -> Result<(), StoreError> {
+pub(crate) fn append(dir: &RunDir, journal: &mut Journal) -> Result<(), JournalError> {
     if let Some(recorded) = record(dir, journal.state()) {
         journal.append(recorded)?;
     }

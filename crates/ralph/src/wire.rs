@@ -58,7 +58,7 @@ impl Wiring {
     /// Returns the host's git.
     pub(crate) fn git(&self) -> Result<HostGit, CliError> {
         Ok(HostGit::new(
-            self.search_path.clone(),
+            &self.search_path,
             self.state.root().join("git/.gitconfig"),
             self.home.clone(),
         )?)

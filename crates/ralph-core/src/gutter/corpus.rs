@@ -103,7 +103,7 @@ fn circles_are_noticed_and_honest_runs_are_not() {
 }
 
 #[test]
-fn the_same_holds_for_traces_that_were_written_after_the_weights() {
+fn the_same_holds_for_traces_that_were_kept_aside() {
     let corpora = [
         include_str!("corpus/held_out_circling.trace"),
         include_str!("corpus/held_out_honest.trace"),

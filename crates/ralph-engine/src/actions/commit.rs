@@ -91,7 +91,7 @@ impl Run {
     }
 }
 
-/// Returns what a commit action came to, with everything that is not part of the commit.
+/// Returns the result of a commit action, with everything that is not part of the commit.
 fn made(commit: &CommitId, left_out: &LeftOut) -> String {
     let mut detail = format!("commit {commit}");
     if !left_out.large.is_empty() {

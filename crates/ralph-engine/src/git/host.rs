@@ -19,8 +19,8 @@ use crate::durable::{self, StoreError};
 /// How many packs the repository may have: each makes every git command a little slower.
 const MAX_PACKS: usize = 16;
 
-/// The program where no directory of the search path has a git: starting it says that it is missing. A
-/// bare name would be looked for again, in the current directory if the search path is empty.
+/// Stands for git if no directory of the search path has it; starting it fails with "not found". A bare
+/// name would be searched again, in the current directory if the search path is empty.
 const MISSING_PROGRAM: &str = "/nonexistent/git";
 
 /// The host's git program with an environment of its own.
@@ -53,7 +53,7 @@ impl HostGit {
     /// Uses the git on `path` (a `PATH` value) with a configuration file that it writes to `config`. The
     /// file is named `.gitconfig`, so that git before 2.32 finds it, too: as the one of its `HOME`.
     /// `home` is the user's, for looking at the user's own repositories.
-    pub fn new(path: String, config: PathBuf, home: Option<PathBuf>) -> Result<Self, StoreError> {
+    pub fn new(path: &str, config: PathBuf, home: Option<PathBuf>) -> Result<Self, StoreError> {
         let current = std::fs::read(&config).is_ok_and(|text| text == CONFIG.as_bytes());
         if !current {
             if let Some(directory) = config.parent() {
@@ -65,13 +65,13 @@ impl HostGit {
     }
 
     /// Uses the git on `path` for looking at the user's own repositories only: nothing is written.
-    pub fn looking(path: String, home: Option<PathBuf>) -> Self {
+    pub fn looking(path: &str, home: Option<PathBuf>) -> Self {
         Self::found(path, PathBuf::from("/dev/null"), home)
     }
 
-    fn found(path: String, config: PathBuf, home: Option<PathBuf>) -> Self {
+    fn found(path: &str, config: PathBuf, home: Option<PathBuf>) -> Self {
         // A relative entry would name a directory of the repository that git is started in.
-        let path = absolute_search_path(&path);
+        let path = absolute_search_path(path);
         // By its path, git can be started without copying this process first.
         let program = std::env::split_paths(&path)
             .map(|directory| directory.join("git"))

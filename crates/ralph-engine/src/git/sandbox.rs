@@ -26,13 +26,16 @@ const ANSWER_LIMIT: usize = 64 << 20;
 const WITHOUT_OWN_FILES: [&str; 3] = [".", ":(exclude).ralph", ":(exclude)ralph_task.md"];
 
 /// The configuration of every command, whatever the repository's own says.
-const CONFIG: [(&str, &str); 4] = [
+const CONFIG: [(&str, &str); 5] = [
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
     // Larger files are never held in memory, nor compared line by line.
     ("core.bigFileThreshold", "16m"),
     // A diff would read every file that changed its time, excluded or not; `status` has done so.
     ("diff.autoRefreshIndex", "false"),
+    // A power cut must not leave an empty index or object: git would take the repository for damaged, and
+    // commits that were not imported yet would be lost with it. Versions before 2.36 ignore the key.
+    ("core.fsync", "all"),
 ];
 
 /// Runs git in a sandbox.

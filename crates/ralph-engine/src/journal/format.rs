@@ -78,7 +78,8 @@ pub(super) fn confirm(
             JournalError::Store(_)
             | JournalError::Empty { .. }
             | JournalError::Damaged { .. }
-            | JournalError::Held { .. },
+            | JournalError::Held { .. }
+            | JournalError::Lost { .. },
             _,
         ) => false,
     };

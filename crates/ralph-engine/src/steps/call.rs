@@ -84,6 +84,7 @@ impl Run {
                     return Err(error.into());
                 }
                 let waited = outage.waited();
+                let error = Box::new(error);
                 Err(RunError::Outage { error, waited })
             }
             Some(OutageStep::Retry(delay)) => {

@@ -37,6 +37,7 @@ fn an_answer_without_a_stream_is_one_object() {
         output_tokens: 7,
         cache_read_tokens: 20,
         cache_write_tokens: 5,
+        ..Usage::default()
     };
     let upstream = FakeUpstream::start(Scenario::new([Step::text("hello").using(usage)]));
     let answers = PATHS.map(|path| {

@@ -12,6 +12,8 @@ use super::report::{Findings, Outcome};
 
 /// Files that the user may edit as long as the run has not ended.
 const EDITABLE: [&str; 3] = ["files/notes.md", "ralph_task.md", "ralph_task.rejected.md"];
+/// The statuses in which a process leaves a run.
+const AT_REST: [&str; 5] = ["paused", "succeeded", "failed", "stopped", "sandbox_lost"];
 /// The gate writes to this file until its process is gone, so it may be longer than recorded.
 const GROWING: &str = "egress.jsonl";
 
@@ -19,7 +21,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
     let Some(recorded) = evidence.records("files_recorded").next_back() else {
         return Outcome::NotApplicable("no record says what its files were");
     };
-    if !is_last_work(evidence, recorded) {
+    if !is_last_work(evidence, recorded) || !is_at_rest(evidence) {
         return Outcome::NotApplicable(
             "a process has worked on the run since its files were recorded",
         );
@@ -49,6 +51,14 @@ fn is_last_work(evidence: &Evidence<'_>, recorded: &Record) -> bool {
         "command_received" => writes_nothing(&record.event()["command"]),
         _ => false,
     })
+}
+
+/// Returns whether the last process closed the run: a process that dies between the record of the files and
+/// the status may still have written to the logs.
+fn is_at_rest(evidence: &Evidence<'_>) -> bool {
+    let last = evidence.records("status_changed").next_back();
+    let status = last.and_then(|record| record.event()["status"].as_str());
+    status.is_some_and(|status| AT_REST.contains(&status))
 }
 
 /// Returns whether a command that comes while no process works on the run changes none of its files. A

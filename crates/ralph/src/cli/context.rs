@@ -111,7 +111,7 @@ impl Context {
     /// Returns the host's git for looking at the user's own repositories only: nothing is written.
     pub(crate) fn git_to_look(&self) -> HostGit {
         let home = self.environment.home().map(Path::to_path_buf);
-        HostGit::looking(self.search_path().to_owned(), home)
+        HostGit::looking(self.search_path(), home)
     }
 
     fn wiring_with(&self, state: StateDir) -> Wiring {

@@ -55,8 +55,8 @@ pub(super) fn reserve(plan: &mut RunPlan, wiring: &Wiring) -> Result<(), CliErro
     ))
 }
 
-/// Creates the journal of a planned run. What another process has created since the run was planned is
-/// taken into account: an unfinished run of the same task, and the names of branches.
+/// Creates the journal of a planned run. Other processes may have created runs after it was planned: an
+/// unfinished run of the same task refuses it, and it gets a branch that no other run has.
 pub(super) async fn create(
     dir: &RunDir,
     planned: Planned,

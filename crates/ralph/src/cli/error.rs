@@ -242,6 +242,43 @@ mod tests {
         assert_eq!(error.to_string(), "ralph: a b — red — c�d");
     }
 
+    fn journal_errors() -> [JournalError; 7] {
+        [
+            JournalError::Held {
+                run: "r".into(),
+                pid: Some(7),
+            },
+            JournalError::Lost {
+                run: "r".into(),
+                pid: Some(8),
+            },
+            JournalError::Lost {
+                run: "r".into(),
+                pid: None,
+            },
+            JournalError::Damaged {
+                path: PathBuf::from("/j"),
+                line: 3,
+                why: "record 4 does not follow record 2".into(),
+            },
+            JournalError::Newer {
+                run: "r".into(),
+                format: 2,
+                ralph: Some("9.1.0".into()),
+            },
+            JournalError::Newer {
+                run: "r".into(),
+                format: 2,
+                ralph: None,
+            },
+            JournalError::Unknown {
+                path: PathBuf::from("/j"),
+                line: 3,
+                what: "unknown event `x`".into(),
+            },
+        ]
+    }
+
     #[test]
     fn errors_of_the_engine_say_what_to_do() {
         let ambiguous = |count: usize| FindError::Ambiguous {
@@ -259,47 +296,10 @@ mod tests {
             ambiguous(2).into(),
             ambiguous(7).into(),
             full.into(),
-            JournalError::Held {
-                run: "r".into(),
-                pid: Some(7),
-            }
-            .into(),
-            JournalError::Lost {
-                run: "r".into(),
-                pid: Some(8),
-            }
-            .into(),
-            JournalError::Lost {
-                run: "r".into(),
-                pid: None,
-            }
-            .into(),
-            JournalError::Damaged {
-                path: PathBuf::from("/j"),
-                line: 3,
-                why: "record 4 does not follow record 2".into(),
-            }
-            .into(),
-            JournalError::Newer {
-                run: "r".into(),
-                format: 2,
-                ralph: Some("9.1.0".into()),
-            }
-            .into(),
-            JournalError::Newer {
-                run: "r".into(),
-                format: 2,
-                ralph: None,
-            }
-            .into(),
-            JournalError::Unknown {
-                path: PathBuf::from("/j"),
-                line: 3,
-                what: "unknown event `x`".into(),
-            }
-            .into(),
-            NoStateDir.into(),
         ];
+        let journal = journal_errors().map(CliError::from);
+        let errors = errors.into_iter().chain(journal);
+        let errors: Vec<CliError> = errors.chain([NoStateDir.into()]).collect();
         let text: Vec<String> = errors.iter().map(ToString::to_string).collect();
         snapbox::assert_data_eq!(
             text.join("\n"),

@@ -124,7 +124,6 @@ pub(super) async fn plan(
     let wanted = contract.branch(task.title.as_deref());
     let branch = free_branch(&wanted, &source.path, &git, wiring).await?;
     let mut notices = source.notices(&git, &file).await;
-    notices.extend(repository::notices(&source.path, &source.base, &git).await);
     let network = network::of_run(&sandbox, access, &source, &git, context).await?;
     let (network, idle_list) = network.unzip();
     notices.extend(idle_list.flatten());
@@ -311,8 +310,15 @@ impl Source {
         })
     }
 
-    /// Says what of the user's working directory is not taken along.
+    /// Returns the differences between the user's working directory and a sandbox.
     async fn notices(&self, git: &HostGit, task_file: &Path) -> Vec<String> {
+        let mut notices = self.uncommitted(git, task_file).await;
+        notices.extend(repository::notices(&self.path, &self.base, git).await);
+        notices
+    }
+
+    /// Says what of the user's working directory is not taken along.
+    async fn uncommitted(&self, git: &HostGit, task_file: &Path) -> Vec<String> {
         let status = git
             .run_in(
                 &self.path,

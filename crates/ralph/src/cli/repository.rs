@@ -1,5 +1,5 @@
-//! Which repositories a run can start from: what cannot work is refused before there is a run, and what
-//! is different in the sandbox is said in the plan.
+//! Checks whether a run can start from a repository, and lists the differences between the user's work
+//! tree and a sandbox.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -120,7 +120,7 @@ async fn refuse_grafts(path: &Path, git: &HostGit) -> Result<(), CliError> {
     ))
 }
 
-/// A partial clone fetches objects from its remote when they are used; ralph asks no remote.
+/// A partial clone fetches missing objects from its remote on demand; ralph contacts no remote.
 async fn refuse_missing_objects(path: &Path, branch: &str, git: &HostGit) -> Result<(), CliError> {
     let keys = r"^(remote\..*\.promisor|extensions\.partialclone)$";
     let is_partial = git.run_in(path, &["config", "--get-regexp", keys]).await;
@@ -151,7 +151,7 @@ async fn refuse_missing_objects(path: &Path, branch: &str, git: &HostGit) -> Res
     ))
 }
 
-/// Returns what a sandbox has otherwise than the user's work tree.
+/// Returns the differences between a checkout in a sandbox and the user's work tree.
 pub(super) async fn notices(path: &Path, base: &CommitId, git: &HostGit) -> Vec<String> {
     let submodules = submodules(path, base, git).await;
     let submodules = (!submodules.is_empty()).then(|| {

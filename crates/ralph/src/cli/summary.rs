@@ -119,7 +119,8 @@ impl Summary {
             JournalError::Store(_)
             | JournalError::Empty { .. }
             | JournalError::Damaged { .. }
-            | JournalError::Held { .. } => (DAMAGED, error.to_string()),
+            | JournalError::Held { .. }
+            | JournalError::Lost { .. } => (DAMAGED, error.to_string()),
         };
         let outline = Outline::read(&dir.journal());
         Self {

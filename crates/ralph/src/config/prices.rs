@@ -88,6 +88,10 @@ impl StoredPrices {
 
     /// Reads the stored map; none if there is no file.
     pub fn load(path: &Path) -> Result<Option<Self>, ConfigError> {
+        // A state directory that is none is an error of its own, reported where it is opened.
+        if !path.parent().is_some_and(Path::is_dir) {
+            return Ok(None);
+        }
         let wrong = |why: String| ConfigError::StoredPrices {
             path: path.to_owned(),
             why,

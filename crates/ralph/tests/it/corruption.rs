@@ -68,7 +68,7 @@ impl Victim {
     }
 
     fn audit(&self) -> Audit {
-        let path = std::env::var("PATH").unwrap();
+        let path = std::env::var_os("PATH").unwrap().into_string().unwrap();
         audit(&self.run, &self.project.home(), &path, &[])
     }
 

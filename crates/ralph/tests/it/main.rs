@@ -34,13 +34,13 @@ mod left_processes;
 mod live_steering;
 mod looks;
 mod models;
+mod nested;
+mod newer;
+mod odd_repositories;
+mod old_git;
 mod outage;
 #[cfg(target_os = "linux")]
 mod ownership;
-mod newer;
-mod nested;
-mod odd_repositories;
-mod old_git;
 mod performed;
 mod poisoned;
 #[cfg(target_os = "linux")]

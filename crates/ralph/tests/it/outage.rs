@@ -166,8 +166,8 @@ fn a_wait_is_shown_and_obeys_commands() {
             }
         }
         let ended = live.end().expect(0);
-        let line = "status 503, all our machines are busy; next attempt at ";
-        assert!(ended.both().contains(line), "{}", ended.both());
+        let shown = "status 503, all our machines are busy; next attempt at ";
+        assert!(ended.both().contains(shown), "{}", ended.both());
         project.audit();
         assert_eq!(project.show()["iteration"], 1);
     }

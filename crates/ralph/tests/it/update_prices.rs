@@ -163,7 +163,7 @@ fn a_hostile_file_changes_nothing() {
     let project = project("");
     let file = write_map(&project, &map(3.0));
     update(&project, "map.json").expect(0);
-    let bad = |value: &str| map(3.0).replacen("{", &format!("{{\"bad\":{value},"), 1);
+    let bad = |value: &str| map(3.0).replacen('{', &format!("{{\"bad\":{value},"), 1);
     for (text, why) in [
         (String::new(), "it is no JSON: EOF while parsing"),
         (

@@ -17,7 +17,7 @@ impl Repository {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = std::env::var_os("PATH").unwrap().into_string().unwrap();
-        let git = HostGit::new(path, directory.path().join("gitconfig"), None).unwrap();
+        let git = HostGit::new(&path, directory.path().join("gitconfig"), None).unwrap();
         let repository = Self { directory, git };
         std::fs::create_dir_all(repository.path().join(".agent-loop")).unwrap();
         repository.run(&["init", "--quiet", "."]).await;

@@ -142,7 +142,7 @@ fn the_version_that_opened_the_run_is_named() {
         ),
         line(2, &json!({"type": "dreamt"})),
     ];
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text = lines.map(|line| line.to_string()).join("\n") + "\n";
     fs::write(&path, text).unwrap();
     let JournalError::Newer { ralph, format, .. } = newer(&path, 2) else {
         panic!("another error");

@@ -72,6 +72,7 @@ fn the_process_that_took_a_run_over_is_named() {
     let opened = Event::RunOpened {
         epoch: 1,
         pid: 4711,
+        ralph: None,
     };
     second.append(opened).unwrap();
     let lost = first.append(notice("late")).unwrap_err();

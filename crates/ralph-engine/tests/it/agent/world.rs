@@ -211,7 +211,7 @@ impl World {
                 choose: Arc::new(|_| Err("there are no profiles".into())),
             },
             scm: Arc::new(scm),
-            git: HostGit::new(path, config, None).unwrap(),
+            git: HostGit::new(&path, config, None).unwrap(),
             clock: Self::clock(),
             redactor: Redactor::new(Vec::new()),
         }

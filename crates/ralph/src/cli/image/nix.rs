@@ -43,16 +43,7 @@ pub(super) async fn build(
         .and_then(|()| std::fs::write(directory.join("flake.nix"), FLAKE))
         .map_err(|error| failed(format!("cannot write `{}`: {error}", directory.display())))?;
     shown.take(Progress::Doing("building the image with nix".to_owned()));
-    let mut child = Command::new(program)
-        .args(["--extra-experimental-features", "nix-command flakes"])
-        .arg("build")
-        .arg(format!("path:{}#dockerImage", directory.display()))
-        .args(["--no-link", "--print-out-paths", "--print-build-logs"])
-        .env("PATH", context.search_path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
+    let mut child = command(program, &directory, context)
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -90,4 +81,20 @@ pub(super) async fn build(
         Some(path) if !path.is_empty() => Ok(PathBuf::from(path)),
         Some(_) | None => Err(failed("nix printed no path".to_owned())),
     }
+}
+
+/// Returns the command that builds the image and prints its path.
+fn command(program: &Path, directory: &Path, context: &Context) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(["--extra-experimental-features", "nix-command flakes"])
+        .arg("build")
+        .arg(format!("path:{}#dockerImage", directory.display()))
+        .args(["--no-link", "--print-out-paths", "--print-build-logs"])
+        .env("PATH", context.search_path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    command
 }

@@ -86,9 +86,7 @@ pub fn of(record: &Record, state: &RunState, style: Style) -> Vec<Line> {
         Event::StillActive {}
         | Event::QuotaCountdown { .. }
         | Event::ProviderCountdown { .. }
-        | Event::FilesRecorded { .. } => {
-            Vec::new()
-        }
+        | Event::FilesRecorded { .. } => Vec::new(),
     }
 }
 

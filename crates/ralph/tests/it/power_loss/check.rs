@@ -90,20 +90,47 @@ impl Acknowledged {
         missing
     }
 
+    /// Returns the acknowledged commits that are not on the branch of a run that was continued to its end.
+    pub(super) fn lost(&self, stage: &Stage) -> Vec<String> {
+        let [_, project] = stage.roots();
+        let commits = self.events.iter().filter_map(acknowledged_commit);
+        let is_lost = |commit: &&str| {
+            let mut git = Command::new("git");
+            git.arg("-C").arg(&project);
+            git.args(["merge-base", "--is-ancestor", commit, BRANCH]);
+            !git.output().unwrap().status.success()
+        };
+        commits
+            .filter(is_lost)
+            .map(|commit| format!("commit {commit} is not on the branch any more"))
+            .collect()
+    }
+
     /// Returns the last commit that an action made and that the host has not imported, with its sandbox.
     fn commit_in_sandbox(&self) -> Option<(String, String)> {
         let imported = self.last("commits_imported").map_or(0, |(place, _)| place);
         let commits = self.events.iter().skip(imported);
-        let mut commits = commits
-            .filter(|event| event["type"] == "action_finished" && event["action"] == "commit");
-        let commit = commits.next_back()?["detail"].as_str()?;
+        let commit = commits.filter_map(made_commit).next_back()?;
         let sandbox = self
             .events
             .iter()
             .rfind(|event| event["type"] == "sandbox_created" && event["purpose"] == "work")?;
-        let commit = commit.strip_prefix("commit ")?.get(..40)?;
         Some((commit.to_owned(), id(sandbox, "sandbox")))
     }
+}
+
+/// Returns the commit that a commit action has made.
+fn made_commit(event: &Value) -> Option<&str> {
+    let is_commit = event["type"] == "action_finished" && event["action"] == "commit";
+    let detail = event["detail"].as_str().filter(|_| is_commit)?;
+    detail.strip_prefix("commit ")?.get(..40)
+}
+
+/// Returns the commit that a record promises to keep.
+fn acknowledged_commit(event: &Value) -> Option<&str> {
+    let imported = event["head"].as_str();
+    let imported = imported.filter(|_| event["type"] == "commits_imported");
+    imported.or_else(|| made_commit(event))
 }
 
 fn id(event: &Value, key: &str) -> String {

@@ -68,6 +68,7 @@ impl Recording {
             let mut found = acknowledged.missing(&self.stage);
             if seed % continued_every == continued_every - 2 {
                 found.extend(continued(&self.stage, &self.commits));
+                found.extend(acknowledged.lost(&self.stage));
             }
             wrong.extend(found.iter().map(|what| {
                 format!(
