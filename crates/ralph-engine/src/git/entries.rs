@@ -42,11 +42,12 @@ impl HostRepo {
         Ok(found)
     }
 
-    async fn changed_entries(
+    /// Returns the entries that a branch adds or changes, as `git diff-tree --raw -z` prints them.
+    pub(super) async fn raw_changes(
         &self,
         from: &CommitId,
         to: &CommitId,
-    ) -> Result<Vec<TreeEntry>, GitError> {
+    ) -> Result<String, GitError> {
         let arguments = [
             "diff-tree",
             "-r",
@@ -58,7 +59,15 @@ impl HostRepo {
             from.as_str(),
             to.as_str(),
         ];
-        let text = self.run(&arguments).await?;
+        self.run(&arguments).await
+    }
+
+    async fn changed_entries(
+        &self,
+        from: &CommitId,
+        to: &CommitId,
+    ) -> Result<Vec<TreeEntry>, GitError> {
+        let text = self.raw_changes(from, to).await?;
         let mut parts = text.split('\0');
         let mut entries = Vec::new();
         let mut links = 0;

@@ -27,18 +27,7 @@ impl HostRepo {
         from: &CommitId,
         to: &CommitId,
     ) -> Result<Vec<NestedRepository>, GitError> {
-        let args = [
-            "diff-tree",
-            "-r",
-            "--no-renames",
-            "--raw",
-            "--no-abbrev",
-            "--diff-filter=d",
-            "-z",
-            from.as_str(),
-            to.as_str(),
-        ];
-        let mut nested = commits_in(&self.run(&args).await?);
+        let mut nested = commits_in(&self.raw_changes(from, to).await?);
         if nested.is_empty() {
             return Ok(nested);
         }

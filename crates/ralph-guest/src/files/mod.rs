@@ -17,7 +17,7 @@ mod write;
 
 pub use erase::erase;
 pub use list::{Entry, EntryKind};
-pub use place::{Owner, Place};
+pub use place::{Owner, Place, sync_filesystem};
 pub use read::Reading;
 pub use refusal::{Refusal, is_escape};
 pub use write::Writing;

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt as _};
@@ -20,6 +21,17 @@ pub struct Owner {
     pub user: Uid,
     /// The group.
     pub group: Gid,
+}
+
+/// Waits until everything on the filesystem of an open file is on disk.
+pub fn sync_filesystem(file: impl Into<OwnedFd>) -> io::Result<()> {
+    let file = file.into();
+    #[cfg(target_os = "linux")]
+    rustix::fs::syncfs(&file)?;
+    #[cfg(not(target_os = "linux"))]
+    rustix::fs::sync();
+    drop(file);
+    Ok(())
 }
 
 /// A directory that nothing leads out of.
@@ -53,13 +65,7 @@ impl Place {
     pub fn sync(&self) -> io::Result<()> {
         // The handle itself serves only to find paths.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = openat(&self.dir, ".", flags, Mode::empty())?;
-        #[cfg(target_os = "linux")]
-        rustix::fs::syncfs(&directory)?;
-        #[cfg(not(target_os = "linux"))]
-        rustix::fs::sync();
-        drop(directory);
-        Ok(())
+        sync_filesystem(openat(&self.dir, ".", flags, Mode::empty())?)
     }
 
     /// Returns the handle of the directory itself.

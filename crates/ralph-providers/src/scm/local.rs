@@ -8,6 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use ralph_core::id::Digest;
 use ralph_core::ports::{Clock, PullDraft, PullRequest, Scm, ScmError};
+use ralph_guest::files::sync_filesystem;
 
 use super::record::PullRecord;
 use super::shelf::{LockedShelf, Shelf};
@@ -142,14 +143,8 @@ fn update(
 
 /// Syncs the filesystem of a repository: git syncs files, but neither directories nor objects that the user's
 /// own commands have just written.
-fn sync_filesystem(path: &Path) -> io::Result<()> {
-    let directory = File::open(path)?;
-    #[cfg(target_os = "linux")]
-    rustix::fs::syncfs(&directory)?;
-    #[cfg(not(target_os = "linux"))]
-    rustix::fs::sync();
-    drop(directory);
-    Ok(())
+fn sync_repository(path: &Path) -> io::Result<()> {
+    sync_filesystem(File::open(path)?)
 }
 
 #[async_trait]
@@ -164,7 +159,7 @@ impl Scm for LocalScm {
 
     async fn sync(&self) -> Result<(), ScmError> {
         self.on_shelf(|shelf| {
-            sync_filesystem(Path::new(&shelf.repo)).map_err(|source| ScmError::Io {
+            sync_repository(Path::new(&shelf.repo)).map_err(|source| ScmError::Io {
                 doing: format!("sync repository `{}`", shelf.repo),
                 source,
             })
