@@ -6,7 +6,7 @@ use std::time::Duration;
 use ralph_core::debug::{self, Known, Log};
 use ralph_core::doctor::{AppliedBy, Trigger};
 use ralph_core::event::Event;
-use ralph_core::ports::{Clock, Exec, Sandbox};
+use ralph_core::ports::{Clock, Exec, Sandbox, SandboxProvider};
 use ralph_core::run::Command;
 use ralph_core::secret::Redactor;
 use ralph_core::task::DoctorApply;
@@ -21,10 +21,11 @@ use crate::error::RunError;
 use crate::journal::Journal;
 use crate::live;
 use crate::mailbox::{Letter, Mailbox};
+use crate::prepare::remove_leftovers;
 use crate::recorded;
 use crate::run::{Outside, Run, attend};
 use crate::store::RunDir;
-use crate::workspace::Files;
+use crate::workspace::{Files, repair_logs};
 
 /// How long a command of the mode `debug` may take.
 const MAX_TIME: Duration = Duration::from_mins(30);
@@ -338,4 +339,18 @@ pub async fn alone(
     files.sync()?;
     recorded::append(dir, &mut journal)?;
     Ok(Some(done))
+}
+
+/// Cleans up after a process that died, for a run that is stopped without being resumed: half a line of a log,
+/// and clean rooms that nothing else would remove.
+pub async fn clean_up(
+    dir: &RunDir,
+    journal: &mut Journal,
+    sandboxes: &dyn SandboxProvider,
+) -> Result<(), RunError> {
+    repair_logs(dir)?;
+    if journal.state().clean_rooms.is_empty() {
+        return Ok(());
+    }
+    remove_leftovers(journal, sandboxes).await
 }

@@ -224,6 +224,8 @@ impl Journal {
         lock: RunLock,
     ) -> Result<Self, JournalError> {
         let log = AppendLog::open(dir.journal())?;
+        // The last process may have died before its sync; the seal must not be ahead of the journal.
+        log.sync()?;
         let end = lock.journal_end(log.length())?;
         let reported = clock.absence();
         let mut active = ActiveTime {

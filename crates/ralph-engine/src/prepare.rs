@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ralph_core::event::{Event, Purpose};
 use ralph_core::plan::RunPlan;
-use ralph_core::ports::{Labels, Problem, Sandbox, SandboxSpec};
+use ralph_core::ports::{Labels, Problem, Sandbox, SandboxProvider, SandboxSpec};
 
 use crate::contract::Pinned;
 use crate::error::RunError;
@@ -52,7 +52,7 @@ pub(crate) async fn workspace(
         })?;
     }
     let task = pinned.write_ticks(&ticked)?;
-    remove_leftovers(journal, outside).await?;
+    remove_leftovers(journal, &*outside.sandboxes).await?;
     if let Some(sandbox) = existing(journal, outside).await? {
         if journal.state().workspace_ready {
             SandboxGit::new(&*sandbox).remove_locks().await?;
@@ -177,14 +177,17 @@ async fn existing(
 }
 
 /// Removes sandboxes of this run that no record knows: made just before a crash, or clean rooms.
-async fn remove_leftovers(journal: &mut Journal, outside: &Outside) -> Result<(), RunError> {
+pub(crate) async fn remove_leftovers(
+    journal: &mut Journal,
+    sandboxes: &dyn SandboxProvider,
+) -> Result<(), RunError> {
     let run = journal.state().plan.run.to_string();
     let work = journal.state().sandbox.clone();
-    for info in outside.sandboxes.list().await? {
+    for info in sandboxes.list().await? {
         if info.labels.get("run") != Some(&run) || Some(&info.id) == work.as_ref() {
             continue;
         }
-        if let Some(sandbox) = outside.sandboxes.attach(&info.id).await? {
+        if let Some(sandbox) = sandboxes.attach(&info.id).await? {
             sandbox.remove().await?;
         }
         journal.append(Event::SandboxRemoved { sandbox: info.id })?;

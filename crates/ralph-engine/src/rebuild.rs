@@ -4,6 +4,9 @@
 //! commits come from the repository that they were pushed to or from the sandbox; a run whose commits are
 //! nowhere is paused.
 
+use std::fs;
+use std::path::PathBuf;
+
 use ralph_core::event::Event;
 use ralph_core::id::CommitId;
 
@@ -23,7 +26,7 @@ pub(crate) async fn repository(
     let state = journal.state();
     let (plan, head) = (state.plan.clone(), state.head.clone());
     locks::release(&dir.repo()).await?;
-    if repo.is_complete(&plan.base, &head).await {
+    if repo.is_complete(&plan.base, &head).await? {
         // A crash may have come after the branch moved and before the record: the import is repeated.
         return Ok(repo.set_branch(&plan.branch, &head).await?);
     }
@@ -33,7 +36,7 @@ pub(crate) async fn repository(
     repo.prepare(&plan.repo, &plan.base_branch, &plan.base, &plan.branch)
         .await?;
     if head != plan.base {
-        recover_commits(journal, outside, repo, &head).await?;
+        recover_commits(journal, outside, (dir, repo), &head).await?;
         repo.set_branch(&plan.branch, &head).await?;
     }
     if was_there && head != plan.base {
@@ -51,7 +54,7 @@ pub(crate) async fn repository(
 async fn recover_commits(
     journal: &Journal,
     outside: &Outside,
-    repo: &HostRepo,
+    (dir, repo): (&RunDir, &HostRepo),
     head: &CommitId,
 ) -> Result<(), RunError> {
     let state = journal.state();
@@ -60,7 +63,12 @@ async fn recover_commits(
     repo.recover_from(outside.scm.remote(), &plan.branch)
         .await
         .ok();
-    if repo.is_complete(base, head).await {
+    for aside in moved_aside(dir) {
+        repo.recover_from(&aside.to_string_lossy(), &plan.branch)
+            .await
+            .ok();
+    }
+    if repo.is_complete(base, head).await? {
         return Ok(());
     }
     if let Some(id) = &state.sandbox
@@ -69,7 +77,7 @@ async fn recover_commits(
     {
         repo.recover_from_pack(&pack).await.ok();
     }
-    if repo.is_complete(base, head).await {
+    if repo.is_complete(base, head).await? {
         return Ok(());
     }
     Err(GitError::Lost {
@@ -77,4 +85,14 @@ async fn recover_commits(
         remote: outside.scm.remote().to_owned(),
     }
     .into())
+}
+
+/// Returns the repositories of the run that were moved aside; one of them may have what the others lost.
+fn moved_aside(dir: &RunDir) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir.recovered()).into_iter().flatten();
+    entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "git"))
+        .collect()
 }

@@ -93,6 +93,9 @@ fn collect(root: &Path, directory: &Path, paths: &mut Vec<PathBuf>) -> Result<()
         let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_left_out = directory == root && LEFT_OUT.contains(&name.as_str());
+        // A damaged repository that was moved aside has ids of its own.
+        let is_left_out =
+            is_left_out || (kind.is_dir() && path.extension().is_some_and(|end| end == "git"));
         if is_left_out || is_temporary(&name) {
             continue;
         }

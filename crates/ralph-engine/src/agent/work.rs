@@ -27,12 +27,16 @@ enum Next {
     After(Awaited, Duration),
 }
 
+/// How often a session that got answers before its provider failed starts a new count of the outage.
+const MAX_RECOVERIES: u32 = 3;
+
 /// What was tried in an iteration.
 #[derive(Debug)]
 struct Tries {
     outage: Outage,
     limits: u32,
     broken: u32,
+    recoveries: u32,
 }
 
 impl Tries {
@@ -41,6 +45,7 @@ impl Tries {
             outage: Outage::new(policy),
             limits: 0,
             broken: 0,
+            recoveries: 0,
         }
     }
 
@@ -54,8 +59,10 @@ impl Tries {
                 wait.map_or(Next::Settle, |wait| Next::After(Awaited::Quota, wait))
             }
             AgentEnd::Overloaded { .. } => {
-                if worked.report.usage.total() > 0 {
-                    // Its provider answered before: this is another outage.
+                if worked.report.usage.total() > 0 && self.recoveries < MAX_RECOVERIES {
+                    // Its provider answered before: this is another outage. A session that always fails at
+                    // the same request must not repeat for ever.
+                    self.recoveries += 1;
                     self.outage.reset();
                 }
                 match self.outage.agent_failed(chance()) {

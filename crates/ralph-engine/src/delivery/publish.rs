@@ -11,6 +11,7 @@ use ralph_core::verdict::{self, CheckResult, Standing};
 
 use super::pull_body;
 use crate::error::RunError;
+use crate::git::GitError;
 use crate::rules;
 use crate::run::Run;
 
@@ -342,7 +343,13 @@ impl Run {
             let mut commit = snapshot().await?;
             let mut pushed = self.push_and_sync(&commit, &reference).await;
             for _ in 1..SAVING_TRIES {
-                if pushed.is_ok() {
+                let is_refused = matches!(
+                    &pushed,
+                    Err(RunError::Git(
+                        GitError::Moved { .. } | GitError::Failed { .. }
+                    ))
+                );
+                if !is_refused {
                     break;
                 }
                 // Another run of the same task may have saved its files in the meantime.

@@ -16,10 +16,15 @@ use crate::error::RunError;
 const RECOVERED: &str = "refs/recovered";
 
 impl HostRepo {
-    /// Tells whether the repository has a base commit with its files and every commit from there to `head`.
-    pub(crate) async fn is_complete(&self, base: &CommitId, head: &CommitId) -> bool {
+    /// Returns whether the repository has a base commit with its files and every commit from there to `head`. A
+    /// git that does not answer is an error: it says nothing about the repository.
+    pub(crate) async fn is_complete(
+        &self,
+        base: &CommitId,
+        head: &CommitId,
+    ) -> Result<bool, GitError> {
         if !self.path().join("objects").is_dir() {
-            return false;
+            return Ok(false);
         }
         // The files of the base are many, so only their presence is checked; what the run added is read.
         let base_files = [
@@ -29,8 +34,8 @@ impl HostRepo {
             "--quiet",
             base.as_str(),
         ];
-        has_all(self.command().args(base_files)).await
-            && has_all(&mut verification(self.command(), base, head)).await
+        Ok(has_all(self.command().args(base_files)).await?
+            && has_all(&mut verification(self.command(), base, head)).await?)
     }
 
     /// Sets a branch to a commit, wherever it was.
@@ -100,7 +105,7 @@ impl HostRepo {
         let Some(found) = found else {
             return Ok(());
         };
-        if !self.has(&found).await || has_all(&mut verification(git(), base, &found)).await {
+        if !self.has(&found).await || has_all(&mut verification(git(), base, &found)).await? {
             return Ok(());
         }
         let mut delete = git();
@@ -133,13 +138,15 @@ fn verification(mut git: Command, base: &CommitId, head: &CommitId) -> Command {
     git
 }
 
-/// Tells whether git found every object. An empty one is an error on its second channel, not in its exit code.
-async fn has_all(command: &mut Command) -> bool {
-    match bounded::output(command, "rev-list", b"").await {
-        Ok(output) => {
-            let complaints = String::from_utf8_lossy(&output.stderr);
-            output.status.success() && !complaints.lines().any(|line| line.starts_with("error:"))
-        }
-        Err(_) => false,
+/// Returns whether git found every object. An empty one is an error on its second channel, not in its exit code.
+async fn has_all(command: &mut Command) -> Result<bool, GitError> {
+    let output = bounded::output(command, "rev-list", b"").await?;
+    if output.status.code().is_none() {
+        return Err(GitError::Failed {
+            command: "rev-list".into(),
+            message: format!("it did not end by itself: {}", output.status),
+        });
     }
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    Ok(output.status.success() && !complaints.lines().any(|line| line.starts_with("error:")))
 }

@@ -62,9 +62,7 @@ impl Files {
                 durable::write(&path, text.as_bytes())?;
             }
         }
-        for log in ["activity.log", "errors.log"] {
-            torn::repair_tail(&dir.file(log), &dir.recovered())?;
-        }
+        repair_logs(dir)?;
         Ok(Self {
             activity: AppendLog::open(dir.file("activity.log"))?,
             errors: AppendLog::open(dir.file("errors.log"))?,
@@ -171,4 +169,11 @@ fn line(redactor: &Redactor, at: jiff::Timestamp, iteration: u32, text: &str) ->
         "{at} iteration={iteration} {}\n",
         printable::text(&redactor.redact(&one_line))
     )
+}
+/// Moves half a line that a crash left at the end of a log to `recovered/`.
+pub(crate) fn repair_logs(dir: &RunDir) -> Result<(), StoreError> {
+    for log in ["activity.log", "errors.log"] {
+        torn::repair_tail(&dir.file(log), &dir.recovered())?;
+    }
+    Ok(())
 }

@@ -8,5 +8,6 @@ mod inspect;
 
 pub(crate) use guard::in_repo;
 
+pub(crate) use files::repair_logs;
 pub use files::{Files, OWNED, Owner};
 pub use inspect::{Finding, Workspace};

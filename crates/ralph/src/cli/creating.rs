@@ -83,7 +83,9 @@ pub(super) async fn create(
     let mut journal = Journal::create(dir, plan, wiring.clock.clone(), wiring.redactor.clone())?;
     drop(creating);
     // Without it, a script that a profile names would stand in for all other profiles.
-    let chosen = choice.profile.is_some().then(|| Event::ModelChosen {
+    // The same for a price that is not the built-in one: a resumed run keeps it.
+    let is_recorded = choice.profile.is_some() || (choice.price.is_some() && !choice.is_local());
+    let chosen = is_recorded.then(|| Event::ModelChosen {
         choice: Box::new(choice),
     });
     let notices = notices.into_iter().map(|message| Event::Notice { message });

@@ -14,6 +14,7 @@ use ralph_engine::errands::{self, Done};
 use ralph_engine::error::RunError;
 use ralph_engine::journal::Journal;
 use ralph_engine::mailbox::{Letter, Mailbox};
+use ralph_engine::run::Outside;
 use ralph_engine::store::RunDir;
 use tokio::sync::watch;
 
@@ -124,7 +125,10 @@ pub(super) async fn give(
     }
     let wiring = context.wiring()?;
     let (choice, joined) = (state.model_choice(), Joined::default());
-    let outside = wiring.outside(&state.plan, &choice, &state.script, joined)?;
+    let outside = Outside {
+        outage: context.settings()?.model.outage(),
+        ..wiring.outside(&state.plan, &choice, &state.script, joined)?
+    };
     // Ctrl-C ends this process; what was begun is in the journal.
     let (_interrupt, interrupted) = watch::channel(false);
     let done = errands::alone(dir, journal, &outside, letter, interrupted).await;

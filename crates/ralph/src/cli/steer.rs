@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use ralph_core::event::Event;
 use ralph_core::run::{self, Command, RunStatus};
 use ralph_core::state::RunState;
+use ralph_engine::errands;
 use ralph_engine::journal::Journal;
 use ralph_engine::mailbox::Mailbox;
 use ralph_engine::recorded;
@@ -139,6 +140,7 @@ fn act_alone(
     // It may have ended while we were looking.
     let (status, mode) = (&journal.state().status, journal.state().mode);
     run::legal(status, mode, command).map_err(|why| refused(state, command, why))?;
+    clean_up(dir, &mut journal, context)?;
     let stopped = [
         Event::CommandReceived {
             id: format!("alone-{}", std::process::id()),
@@ -168,6 +170,24 @@ fn choose_alone(
         id: format!("alone-{}", std::process::id()),
         command: command.clone(),
         refused: None,
+    })?;
+    Ok(())
+}
+
+/// Cleans up after a process that died: the run will not be resumed.
+fn clean_up(dir: &RunDir, journal: &mut Journal, context: &Context) -> Result<(), CliError> {
+    let plan = journal.state().plan.clone();
+    let sandboxes = context.wiring()?.sandboxes_of(&plan)?;
+    wait_for(async {
+        let cleaned = errands::clean_up(dir, journal, &*sandboxes).await;
+        let cleaned = cleaned.map_err(|error| {
+            CliError::runtime(
+                format!("cannot clean up after run `{}`", plan.run),
+                error.to_string(),
+                error.hint(),
+            )
+        });
+        cleaned.map(|()| ExitCode::Success)
     })?;
     Ok(())
 }

@@ -255,6 +255,22 @@ fn a_stop_during_the_verification() {
     project.audit();
 }
 
+/// A run that is stopped is never resumed, so the stop itself cleans up after the process that died.
+#[test]
+fn a_kill_in_the_clean_room_and_a_stop() {
+    let (project, _go) = slow_room(Project::new());
+    let live = in_the_room(&project);
+    live.signal(Signal::KILL);
+    live.end();
+    let log = project.run_dir().join("files/activity.log");
+    let mut torn = fs::read(&log).unwrap();
+    torn.extend_from_slice(b"half a li");
+    fs::write(&log, torn).unwrap();
+    project.ralph(&["stop", "last"]).expect(0);
+    assert_eq!(project.show()["status"], "stopped");
+    project.audit();
+}
+
 #[test]
 fn a_baseline_that_is_killed() {
     let project = Project::new();

@@ -59,6 +59,19 @@ fn on_a_terminal(ralph: &Ralph, args: &str, no_colour: &str) -> Option<String> {
     Some(Seen::from(output).stdout)
 }
 
+/// Commands of `local` have a session of their own, so that they cannot use the terminal.
+#[test]
+fn a_run_succeeds_on_a_terminal() {
+    let ralph = Ralph::new();
+    let Some(shown) = on_a_terminal(&ralph, "demo", "1") else {
+        println!("skipped: there is no program `script`");
+        return;
+    };
+    assert!(shown.contains("succeeded"), "{shown}");
+    let audited = ralph.run(&["audit", "last"]);
+    assert_eq!(audited.code, 0, "{audited:?}");
+}
+
 #[test]
 fn a_terminal_gets_colours_unless_it_does_not_want_them() {
     let ralph = Ralph::new();

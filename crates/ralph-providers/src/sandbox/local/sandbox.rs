@@ -159,7 +159,8 @@ impl LocalSandbox {
             directory: (&directory, &root.join(cwd.as_str())),
             variables: &variables,
             user: None,
-            setsid: self.host.setsid.as_deref(),
+            // The launcher starts a session itself, and the handle of its program does not outlive `setsid`.
+            setsid: self.host.setsid.as_deref().filter(|_| launched.is_none()),
             marking: self.marking(),
         };
         start

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::end::{ends_the_same, find, for_each, kill_after};
 use crate::stage::{BRANCH, Stage};
+use crate::support::Seen;
 
 type Damage = fn(&Path);
 
@@ -59,6 +60,20 @@ fn from_the_users_repository() {
     let message = notice["message"].as_str().unwrap();
     assert!(message.contains(&words), "{message}");
     assert!(stage.dir().recovered().join("repo-2.git").exists());
+}
+
+/// A git that does not answer says nothing about the repository.
+#[test]
+fn without_a_git_nothing_is_moved_aside() {
+    let stage = Stage::new();
+    kill_after(&stage, find("commits_imported", "", "", 1));
+    let mut resume = stage.command(&["resume", "last"]);
+    let seen = Seen::from(resume.env("PATH", "/nowhere").output().unwrap());
+    assert_ne!(seen.code, 0, "{seen:?}");
+    assert!(!stage.dir().recovered().join("repo-2.git").exists());
+    assert!(stage.dir().repo().join("objects").exists());
+    let seen = stage.run(&["resume", "last"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
 }
 
 /// Commits that are nowhere pause the run: nothing is begun again from the base in silence.
