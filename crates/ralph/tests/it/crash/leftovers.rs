@@ -20,9 +20,9 @@ fn a_write_is_done_once() {
         let events = stage.events();
         events.last().unwrap()["type"] == "action_started"
     };
-    // Opening, running, and the intent again.
+    // The sync of the opened journal, then opening, running, and the intent again.
     assert_eq!(
-        Point::new("fdatasync", 3).kill(&stage.resume()).code(),
+        Point::new("fdatasync", 4).kill(&stage.resume()).code(),
         None
     );
     assert!(started(&stage));
