@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ralph_core::id::CommitId;
 
-use super::host::text_of;
+use super::program::text_of;
 use super::{GitError, HostRepo, bounded};
 
 /// The largest patch that is written.

@@ -4,7 +4,7 @@
 use ralph_core::action::{RunnerTrailer, runner_trailer};
 use ralph_core::id::CommitId;
 
-use super::host::name_of;
+use super::program::name_of;
 use super::{GitError, HostRepo, bounded};
 
 /// Some commits, with their words and their changes.

@@ -1,180 +1,18 @@
-//! Git on the host, only ever in a bare repository whose configuration ralph wrote.
+//! A run's own bare repository on the host, whose configuration only ralph writes.
 
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
 
 use ralph_core::id::CommitId;
-use ralph_core::path::absolute_search_path;
 use ralph_core::surface::{Change, ChangedPath};
 use tokio::process::Command;
 
-use super::GitError;
-use super::bounded;
-use super::history;
-use super::telling::telling_line;
+use super::program::{HostGit, name_of, text_of};
+use super::{GitError, bounded, history};
 use crate::durable::{self, StoreError};
 
 /// How many packs the repository may have: each makes every git command a little slower.
 const MAX_PACKS: usize = 16;
-
-/// Stands for git if no directory of the search path has it; starting it fails with "not found". A bare
-/// name would be searched again, in the current directory if the search path is empty.
-const MISSING_PROGRAM: &str = "/nonexistent/git";
-
-/// The host's git program with an environment of its own.
-#[derive(Debug, Clone)]
-pub struct HostGit {
-    program: PathBuf,
-    path: String,
-    config: PathBuf,
-    home: Option<PathBuf>,
-}
-
-/// Objects and refs are synced, so that a ref never names an object that a power cut emptied. Git before
-/// 2.36 knows only `fsyncObjectFiles`; later versions prefer `fsync`. New objects stay in one pack, here and
-/// in the repository that is pushed to: two files to sync, and a damaged loose object does not hide them.
-const CONFIG: &str = "\
-[safe]\n\tdirectory = *\n\tbareRepository = all\n\
-[core]\n\thooksPath = /dev/null\n\tbigFileThreshold = 16m\n\
-\tfsync = all\n\tfsyncMethod = fsync\n\tfsyncObjectFiles = true\n\
-[transfer]\n\tunpackLimit = 1\n\
-[init]\n\tdefaultBranch = main\n\
-[protocol]\n\tallow = never\n\
-[protocol \"file\"]\n\tallow = always\n\
-[protocol \"https\"]\n\tallow = always\n\
-[gc]\n\tauto = 0\n\
-[pack]\n\twriteReverseIndex = false\n\twindowMemory = 64m\n\tthreads = 2\n\
-[repack]\n\twriteBitmaps = false\n\tupdateServerInfo = false\n\
-[maintenance]\n\tauto = false\n";
-
-impl HostGit {
-    /// Uses the git on `path` (a `PATH` value) with a configuration file that it writes to `config`. The
-    /// file is named `.gitconfig`, so that git before 2.32 finds it, too: as the one of its `HOME`.
-    /// `home` is the user's, for looking at the user's own repositories.
-    pub fn new(path: &str, config: PathBuf, home: Option<PathBuf>) -> Result<Self, StoreError> {
-        let current = std::fs::read(&config).is_ok_and(|text| text == CONFIG.as_bytes());
-        if !current {
-            if let Some(directory) = config.parent() {
-                durable::make_dir(directory)?;
-            }
-            durable::write_shared(&config, CONFIG.as_bytes())?;
-        }
-        Ok(Self::found(path, config, home))
-    }
-
-    /// Uses the git on `path` for looking at the user's own repositories only: nothing is written.
-    pub fn looking(path: &str, home: Option<PathBuf>) -> Self {
-        Self::found(path, PathBuf::from("/dev/null"), home)
-    }
-
-    fn found(path: &str, config: PathBuf, home: Option<PathBuf>) -> Self {
-        // A relative entry would name a directory of the repository that git is started in.
-        let path = absolute_search_path(path);
-        // By its path, git can be started without copying this process first.
-        let program = std::env::split_paths(&path)
-            .map(|directory| directory.join("git"))
-            .find(|file| file.is_absolute() && is_executable(file))
-            .unwrap_or_else(|| PathBuf::from(MISSING_PROGRAM));
-        Self {
-            program,
-            path,
-            config,
-            home,
-        }
-    }
-
-    /// Returns the program and the configuration file.
-    pub fn program(&self) -> (&Path, &Path) {
-        (&self.program, &self.config)
-    }
-
-    /// Returns a git command in `dir` that knows nothing of the user's environment.
-    pub(super) fn command(&self, dir: &Path) -> Command {
-        let mut command = Command::new(&self.program);
-        command
-            .current_dir(dir)
-            .env_clear()
-            .env("PATH", &self.path)
-            .env("HOME", self.config.parent().unwrap_or(dir))
-            .env("LC_ALL", "C.UTF-8")
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", &self.config)
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_NO_REPLACE_OBJECTS", "1")
-            .env("GIT_AUTHOR_NAME", "ralph")
-            .env("GIT_AUTHOR_EMAIL", "ralph@localhost")
-            .env("GIT_COMMITTER_NAME", "ralph")
-            .env("GIT_COMMITTER_EMAIL", "ralph@localhost")
-            .stdin(Stdio::null())
-            .kill_on_drop(true);
-        command
-    }
-
-    /// Runs git in a directory of the user's, as the user would: whom a repository belongs to is looked
-    /// at, and what the user has called safe is safe. Nothing of it is started on the side.
-    pub async fn run_in(&self, dir: &Path, args: &[&str]) -> Result<String, GitError> {
-        let name = args.first().copied().unwrap_or_default();
-        let output = bounded::output(self.command_in(dir).args(args), name, b"").await?;
-        text_of(name, &output)
-    }
-
-    /// Returns a git command in a directory of the user's, as the user would give it.
-    pub(super) fn command_in(&self, dir: &Path) -> Command {
-        let mut command = self.command(dir);
-        command
-            .env_remove("GIT_CONFIG_GLOBAL")
-            .env_remove("GIT_CONFIG_NOSYSTEM");
-        // A partial clone would fetch missing objects from its remote in silence.
-        command.env("GIT_NO_LAZY_FETCH", "1");
-        if let Some(home) = &self.home {
-            command.env("HOME", home);
-        }
-        command
-            .args([
-                "-c",
-                "core.fsmonitor=false",
-                "-c",
-                "core.hooksPath=/dev/null",
-            ])
-            // Git before 2.45 does not know the variable above.
-            .args(["-c", "protocol.allow=never"])
-            .args(["-c", "commit.gpgSign=false"]);
-        command
-    }
-
-    /// Returns the bare repository at `path`.
-    pub fn repo(&self, path: PathBuf) -> HostRepo {
-        HostRepo {
-            git: self.clone(),
-            path,
-            apart: None,
-        }
-    }
-}
-
-fn is_executable(file: &Path) -> bool {
-    let found = file.metadata();
-    found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-pub(super) fn text_of(command: &str, output: &Output) -> Result<String, GitError> {
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let command = command.to_owned();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let is_full = ["No space left on device", "Out of diskspace"]
-        .iter()
-        .any(|words| stderr.contains(words));
-    Err(if is_full {
-        GitError::Full { command }
-    } else {
-        let message = telling_line(&stderr).unwrap_or("no message").to_owned();
-        GitError::Failed { command, message }
-    })
-}
 
 fn commit_of(command: &str, text: &str) -> Result<CommitId, GitError> {
     CommitId::parse(text.trim()).ok_or_else(|| GitError::Unexpected {
@@ -193,6 +31,14 @@ pub struct HostRepo {
 }
 
 impl HostRepo {
+    pub(super) fn new(git: HostGit, path: PathBuf) -> Self {
+        Self {
+            git,
+            path,
+            apart: None,
+        }
+    }
+
     pub(super) fn git(&self) -> &HostGit {
         &self.git
     }
@@ -493,9 +339,4 @@ impl HostRepo {
         let output = bounded::output(self.command().args(args), &name, input).await?;
         text_of(&name, &output)
     }
-}
-
-pub(super) fn name_of<S: AsRef<OsStr>>(args: &[S]) -> String {
-    let name = args.first().map(AsRef::as_ref).unwrap_or_default();
-    name.to_string_lossy().into_owned()
 }

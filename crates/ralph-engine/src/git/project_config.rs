@@ -9,7 +9,7 @@ use std::path::Path;
 use ralph_core::id::CommitId;
 use ralph_core::image::{ConfigFile, FileKind, ProjectConfig};
 
-use super::host::text_of;
+use super::program::text_of;
 use super::{GitError, HostGit, bounded};
 
 /// More files than this are no configuration.

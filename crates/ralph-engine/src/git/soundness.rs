@@ -111,7 +111,7 @@ impl HostRepo {
         let mut delete = git();
         delete.args(["update-ref", "-d", reference, found.as_str()]);
         let deleted = bounded::output(&mut delete, "update-ref", b"").await?;
-        super::host::text_of("update-ref", &deleted).map(drop)
+        super::program::text_of("update-ref", &deleted).map(drop)
     }
 }
 

@@ -1,3 +1,4 @@
+mod events;
 mod plain;
 mod rich;
 mod story;
@@ -125,18 +126,18 @@ fn json_is_the_journals_record_line_by_line() {
 fn nothing_from_outside_reaches_the_terminal_as_an_escape() {
     let evil = "\u{1b}]0;owned\u{7}\u{1b}[2Jx\r\u{202e}y";
     let events = vec![
-        story::created(),
+        events::created(),
         Event::ReplyAccepted {
             iteration: 1,
             summary: evil.into(),
             actions: 0,
             repaired: false,
         },
-        story::finished(0, "run", evil, story::ran(1), evil),
+        events::finished(0, "run", evil, events::ran(1), evil),
         Event::Notice {
             message: evil.into(),
         },
-        story::status(RunStatus::Paused(PauseReason::Model {
+        events::status(RunStatus::Paused(PauseReason::Model {
             question: evil.into(),
         })),
     ];

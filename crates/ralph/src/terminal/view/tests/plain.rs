@@ -179,7 +179,7 @@ fn a_flood_and_tools_of_the_provider() {
 
 #[test]
 fn a_plan_names_hosts_that_are_not_inspected_and_tools_of_the_provider() {
-    let Event::RunCreated { mut plan } = story::created() else {
+    let Event::RunCreated { mut plan } = events::created() else {
         panic!("a story begins with its plan");
     };
     let list = |hosts: &[&str]| Allowlist::parse(hosts.iter().copied()).unwrap();

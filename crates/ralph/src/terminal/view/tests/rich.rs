@@ -160,7 +160,10 @@ fn the_last_block_says_how_it_ended_and_what_to_do() {
         RunStatus::SandboxLost,
     ];
     let text = endings.map(|ending| {
-        let [_, last] = shown([vec![story::created()], vec![story::status(ending)]], MODE);
+        let [_, last] = shown(
+            [vec![events::created()], vec![events::status(ending)]],
+            MODE,
+        );
         visible(&last)
     });
     assert_data_eq!(

@@ -1,199 +1,20 @@
 //! The events of a run that meets everything that can happen.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use ralph_core::budget::{Budget, Limits};
-use ralph_core::event::{
-    ActionResult, DiffSize, Event, IterationOutcome, MessageState, Metrics, Purpose,
-};
-use ralph_core::gutter::Problems;
-use ralph_core::id::{CommitId, Digest, RunId, TaskId};
-use ralph_core::money::Usd;
+use ralph_core::event::{ActionResult, DiffSize, Event, IterationOutcome, MessageState, Purpose};
+use ralph_core::id::Digest;
 use ralph_core::net::{ProviderTool, ProviderToolAction};
-use ralph_core::plan::{Delivery, Engine, RunPlan};
-use ralph_core::ports::{
-    AgentEnd, AgentEvent, AgentReport, Ended, Isolation, PullRequest, PullState, SandboxId, Usage,
-};
+use ralph_core::ports::{AgentEnd, AgentEvent, AgentReport, PullState, SandboxId};
 use ralph_core::run::{Command, RunStatus};
-use ralph_core::verdict::{CheckResult, TestCount};
+
+use super::events::{
+    asked, check, commit, counted, created, finished, iteration_finished, pull, ran, replied,
+    started, status,
+};
 
 /// Returns the whole story in its chapters.
 pub(super) fn chapters() -> [Vec<Event>; 5] {
     [beginning(), actions(), checks(), steering(), verdict()]
-}
-
-fn commit(digit: &str) -> CommitId {
-    CommitId::parse(&digit.repeat(40)).unwrap()
-}
-
-pub(super) fn created() -> Event {
-    let plan = RunPlan {
-        run: RunId::parse("260301-100000-0001").unwrap(),
-        task_id: TaskId::parse("task-001").unwrap(),
-        title: "Say hello".into(),
-        task_file: "/home/me/hello/ralph_task.md".into(),
-        contract: Digest::of(b"contract"),
-        repo: "/home/me/hello".into(),
-        base_branch: "main".into(),
-        base: commit("a"),
-        branch: "ralph/task-001/say-hello".into(),
-        engine: Engine::Actions,
-        sandbox: "local".into(),
-        isolation: Isolation::None,
-        local: None,
-        container: None,
-        network: None,
-        agent: None,
-        model: "scripted:replies.jsonl".into(),
-        scm: "local".into(),
-        delivery: Delivery::PullRequest,
-        limits: Limits {
-            max_iterations: Some(10),
-            max_wall_time: Some(Duration::from_hours(1)),
-            max_cost: Usd::from_dollars(1.0),
-            max_tokens: Some(20_000),
-        },
-        test_command: "make test".into(),
-        checkboxes: 2,
-        mode: ralph_core::task::Mode::Autonomous,
-    };
-    Event::RunCreated {
-        plan: Box::new(plan),
-    }
-}
-
-pub(super) fn status(status: RunStatus) -> Event {
-    Event::StatusChanged { status }
-}
-
-fn check(name: &str, code: i32, tests: Option<TestCount>) -> CheckResult {
-    CheckResult {
-        name: name.into(),
-        command: "make test".into(),
-        ended: Ended::Exited(code),
-        duration_ms: 1_500,
-        tests,
-        failure: None,
-        problems: Problems::default(),
-    }
-}
-
-fn counted(passed: u64, failed: u64, skipped: u64) -> TestCount {
-    TestCount {
-        xfailed: 0,
-        passed,
-        failed,
-        skipped,
-    }
-}
-
-fn started(index: usize, action: &str, label: &str) -> Event {
-    Event::ActionStarted {
-        iteration: 1,
-        index,
-        action: action.into(),
-        label: label.into(),
-        after: None,
-    }
-}
-
-pub(super) fn finished(
-    index: usize,
-    action: &str,
-    label: &str,
-    result: ActionResult,
-    tail: &str,
-) -> Event {
-    Event::ActionFinished {
-        iteration: 1,
-        index,
-        action: action.into(),
-        label: label.into(),
-        result,
-        duration_ms: 12,
-        tail: tail.into(),
-    }
-}
-
-pub(super) fn ran(code: i32) -> ActionResult {
-    ActionResult::Ran {
-        ended: Ended::Exited(code),
-        stdout_bytes: 10,
-        stderr_bytes: 0,
-        failure: None,
-        problems: Problems::default(),
-    }
-}
-
-fn replied(attempt: u32) -> Event {
-    Event::ModelReplied {
-        iteration: 1,
-        attempt,
-        response: Digest::of(b"response"),
-        usage: Usage {
-            input_tokens: 8_200,
-            output_tokens: 345,
-            ..Usage::default()
-        },
-        cost_usd: Usd::from_dollars(0.05).unwrap(),
-        duration_ms: 2_300,
-        source: None,
-    }
-}
-
-fn asked(attempt: u32) -> Event {
-    Event::ModelAsked {
-        iteration: 1,
-        attempt,
-        prompt: Digest::of(b"prompt"),
-        prompt_bytes: 12_345,
-        reserved: None,
-    }
-}
-
-fn iteration_finished(outcome: IterationOutcome, diff: DiffSize) -> Event {
-    Event::IterationFinished {
-        iteration: 1,
-        summary: "Write the greeting".into(),
-        outcome,
-        metrics: Box::new(Metrics {
-            iteration: 1,
-            duration_ms: 65_000,
-            model_ms: 0,
-            command_ms: 0,
-            model_calls: 2,
-            usage: Usage::default(),
-            cost_usd: Usd::ZERO,
-            repaired: false,
-            actions: 3,
-            actions_ok: 1,
-            prompt_bytes: 0,
-            diff,
-            test_exit_code: None,
-            tests: None,
-            boxes_ticked: 0,
-            boxes_total: 2,
-            loop_score: Some(0.3),
-            gutter: None,
-            head: commit("b"),
-        }),
-        files: BTreeMap::new(),
-        logs: BTreeMap::new(),
-        then: None,
-    }
-}
-
-fn pull(state: PullState, opened: bool) -> Event {
-    Event::PullRequestUpdated {
-        pull: PullRequest {
-            number: 7,
-            url: "file:///home/me/pulls/7".into(),
-            state,
-            head: commit("b"),
-        },
-        opened,
-    }
 }
 
 /// The beginning of a run, up to the model's first usable answer.
